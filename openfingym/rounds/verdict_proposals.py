@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.rounds.forecaster import KnowsWorld
 from openfingym.rounds.generator import round_name
-from openfingym.suites.findeepforecast.problem import Event
+from openfingym.suites.findeepforecast.problem import ForecastEvent
 from openfingym.suites.findeepforecast.truth.adjudicating import Adjudicator, RuleAdjudicator
 from openfingym.suites.findeepforecast.truth.evidence import EvidenceGatherer, RuleEvidence
 from openfingym.suites.findeepforecast.truth.verdicts import beside_record
@@ -69,7 +69,7 @@ def propose(
             continue
         world = source.generator.world(source.options, datetime.fromtimestamp(now_ns // 10**9, UTC))
         problems: list[ForecastProblem] = [source.generator.problem(one) for one in questions]
-        events = [(q, p) for q, p in zip(questions, problems, strict=True) if isinstance(p.about, Event)]
+        events = [(q, p) for q, p in zip(questions, problems, strict=True) if isinstance(p.about, ForecastEvent)]
         evidence = (gatherer or RuleEvidence()).gather(world, [problem for _, problem in events])
         for (question, problem), gathered in zip(events, evidence, strict=True):
             proposal = (adjudicator or RuleAdjudicator()).propose(problem, gathered)

@@ -86,6 +86,8 @@ class Client:
 
     policy: ClientPolicy = field(default_factory=ClientPolicy)
     sleep: Callable[[float], None] = time.sleep
+    allows: Callable[[str], bool] | None = None
+    """Whether a host may be asked, by its name; looked at for redirects too. None allows all."""
     _http: httpx.Client | None = field(default=None, init=False)
     _next: dict[str, float] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -327,9 +329,13 @@ class Client:
                     headers={"User-Agent": self.policy.user_agent},
                     follow_redirects=True,
                     max_redirects=5,
-                    event_hooks={"request": [_refuse_downgrade]},
+                    event_hooks={"request": [_refuse_downgrade, self._refuse_host]},
                 )
             return self._http
+
+    def _refuse_host(self, request: httpx.Request) -> None:
+        if self.allows is not None and not self.allows(request.url.host):
+            raise DataError(f"{request.url}: this host may not be asked, whether named or redirected to")
 
 
 @cache

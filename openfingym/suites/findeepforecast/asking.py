@@ -1,4 +1,4 @@
-"""A problem as the query of a question, and the other way round: what a provider, an agent or a report reads of it."""
+"""A problem as a question of the ledger, and the other way round: its query, its text, and what is read from them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,31 @@ from typing import cast
 
 from openfingym.errors import UsageError
 from openfingym.questions.question import Question, moment_ns, utc_text
-from openfingym.suites.findeepforecast.problem import Event, Figure, ForecastProblem, Horizon, Level, Track
+from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent, ForecastProblem, Horizon, Level, Track
 
 MARK = "SIMULATED: "
-"""What the text of each question about a made-up world begins with."""
+"""Beginning of the text of each question about a made-up world."""
 DETAILS = "\n\nDetails:\n"
-TOLD = ("vault", "track", "level", "horizon", "subtype", "subject", "expected")
-"""Keys of any query; texts."""
+"""Text between a question and what is stated beside it."""
+STATED = ("vault", "track", "level", "horizon", "subtype", "subject", "expected")
+"""Keys of every query; their values are texts."""
 FIGURE = ("measure", "period")
+"""Further keys of a query about a figure; their values are texts."""
 EVENT = ("event", "condition", "by")
+"""Further keys of a query about an event; their values are texts."""
 EVENT_NUMBERS = ("threshold", "base_rate")
+"""Keys of a query about an event whose values are numbers."""
 
 
 def query_of(problem: ForecastProblem, vault: str) -> dict[str, str | float]:
     """The query of a problem.
 
     Args:
-        problem: the problem.
-        vault: name of its world's vault, with the digest.
+        problem: the problem that is asked.
+        vault: name of the vault of its world, with the digest, such as ``findeepforecast@1f2e...``.
     """
     about = problem.about
-    found: dict[str, str | float] = {
+    query: dict[str, str | float] = {
         "vault": vault,
         "track": problem.track,
         "level": problem.level,
@@ -37,22 +41,22 @@ def query_of(problem: ForecastProblem, vault: str) -> dict[str, str | float]:
         "expected": utc_text(problem.settled_ns),
     }
     if isinstance(about, Figure):
-        return found | {"measure": about.measure, "period": about.period.isoformat()}
-    found |= {"event": about.kind, "condition": about.condition, "threshold": float(about.threshold)}
-    found |= {"by": about.by.isoformat()} | ({"story": about.story} if about.story else {})
-    return found | ({} if problem.base_rate is None else {"base_rate": float(problem.base_rate)})
+        return query | {"measure": about.measure, "period": about.period.isoformat()}
+    query |= {"event": about.kind, "condition": about.condition, "threshold": float(about.threshold)}
+    query |= {"by": about.by.isoformat()} | ({"story": about.story} if about.story else {})
+    return query | ({} if problem.base_rate is None else {"base_rate": float(problem.base_rate)})
 
 
-def about_of(question: Question) -> Figure | Event:
-    """What a question is about.
+def about_of(question: Question) -> Figure | ForecastEvent:
+    """The figure or the event that a question is about.
 
     Raises:
-        UsageError: its query is none of a world's.
+        UsageError: its query is not that of a problem.
     """
     query = question.query
     if "event" not in query:
         return Figure(_text(question, "subject"), _text(question, "measure"), _day(question, "period"))
-    return Event(
+    return ForecastEvent(
         _text(question, "subject"),
         _text(question, "event"),
         str(query.get("story", "")),
@@ -63,19 +67,25 @@ def about_of(question: Question) -> Figure | Event:
 
 
 def text_of(problem: ForecastProblem, *, simulated: bool) -> str:
-    """The text of a question: the problem's, and what is told beside it."""
-    told = "".join(f"- {name}: {said}\n" for name, said in (problem.details or {}).items())
-    return (MARK if simulated else "") + problem.text + (DETAILS + told.removesuffix("\n") if told else "")
+    """The text of a question: the problem's, and what is stated beside it.
+
+    Args:
+        problem: the problem that is asked.
+        simulated: whether its world is made up, which the text then says.
+    """
+    details = "".join(f"- {name}: {value}\n" for name, value in (problem.details or {}).items())
+    return (MARK if simulated else "") + problem.text + (DETAILS + details.removesuffix("\n") if details else "")
 
 
 def problem_of(question: Question) -> ForecastProblem:
     """The problem that a question was made from.
 
     Raises:
-        UsageError: it was made from none.
+        UsageError: it was not made from a problem.
     """
-    text, _, told = question.text.removeprefix(MARK).partition(DETAILS)
-    lines = (line.removeprefix("- ").partition(": ") for line in told.splitlines())
+    # The ledger keeps the question alone, whose text is taken apart as `text_of` put it together.
+    text, _, details = question.text.removeprefix(MARK).partition(DETAILS)
+    lines = (line.removeprefix("- ").partition(": ") for line in details.splitlines())
     base_rate = question.query.get("base_rate")
     return ForecastProblem(
         key=question.id.rpartition("/")[2],
@@ -91,23 +101,23 @@ def problem_of(question: Question) -> ForecastProblem:
         settled_ns=moment_ns(_text(question, "expected")),
         unit=question.unit,
         measure=question.measure,
-        details={name: said for name, _, said in lines} or None,
+        details={name: value for name, _, value in lines} or None,
         base_rate=None if base_rate is None else float(base_rate),
     )
 
 
 def _text(question: Question, key: str) -> str:
-    found = question.query.get(key)
-    if not isinstance(found, str):
-        raise UsageError(f"question {question.id}: {key} of its query is {found!r}; expected a text")
-    return found
+    value = question.query.get(key)
+    if not isinstance(value, str):
+        raise UsageError(f"question {question.id}: {key} of its query is {value!r}; expected a text")
+    return value
 
 
 def _day(question: Question, key: str) -> date:
-    found = _text(question, key)
+    value = _text(question, key)
     try:
-        return date.fromisoformat(found)
+        return date.fromisoformat(value)
     except ValueError:
         raise UsageError(
-            f"question {question.id}: {key} of its query is {found[:40]!r}; expected a day such as 2025-10-31"
+            f"question {question.id}: {key} of its query is {value[:40]!r}; expected a day such as 2025-10-31"
         ) from None

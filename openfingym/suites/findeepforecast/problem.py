@@ -1,4 +1,4 @@
-"""A forecasting problem, and what its truth is about."""
+"""A forecasting problem: the question with its times, and the figure or the event that it is about."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from datetime import date
 from typing import Literal
 
 Track = Literal["recurrent", "non-recurrent"]
-"""Recurrent: a figure that is published at a known time. Non-recurrent: an event that may happen or not."""
+"""A recurrent problem is about a figure that is published at a scheduled time, a non-recurrent one about an event that
+may happen or not.
+"""
 Level = Literal["corporate", "macro"]
+"""Whether a problem is about a company or about an economy."""
 Horizon = Literal["week", "month", "quarter"]
+"""How far the expected truth is from the generation."""
 ECONOMIES = ("US", "CN", "HK", "JP", "UK", "DE", "FR", "SG")
 """The eight economies, in the order of the paper's tables."""
 
@@ -27,32 +31,37 @@ class Figure:
     subject: str
     """Id of a series of the macro taxonomy, or symbol of a company."""
     measure: str
-    """``level`` of a series; of a company a metric of the taxonomy, by its name."""
+    """``level`` for a series; for a company, the name of a metric of the taxonomy."""
     period: date
-    """The last day of the period that it is about; of a daily series the day."""
+    """The last day of the period that it is about; for a daily series, the day."""
 
 
 @dataclass(frozen=True)
-class Event:
+class ForecastEvent:
     """An event that may happen by a day, with a margin that decides.
 
     Example:
-        >>> Event("US", "A1", "ST-0001", "at_least_bps", 25.0, date(2025, 12, 19))  # doctest: +ELLIPSIS
-        Event(subject='US', kind='A1', ...)
+        >>> ForecastEvent("US", "A1", "ST-0001", "at_least_bps", 25.0, date(2025, 12, 19))  # doctest: +ELLIPSIS
+        ForecastEvent(subject='US', kind='A1', ...)
     """
 
     subject: str
-    """An economy, or symbol of a company."""
+    """An economy, or the symbol of a company."""
     kind: str
     """Code of the macro taxonomy, or number of the corporate event type."""
     story: str
-    """What is reported of it goes by this name; empty where nothing does."""
+    """Name under which news reports it; in the recorded world, from when it counts; empty if there is neither."""
     condition: str
-    """What is asked of it beyond that it happens: ``happens``, ``at_least``, ``at_most``, or a name of the world's."""
+    """What is asked of it beyond that it happens: ``happens``, ``at_least``, ``at_most``, ``detail``, or a rule of the
+    recorded world.
+    """
     threshold: float
-    """Of the condition; 0 where it has none."""
+    """The number of the condition; 0 if it has none."""
     by: date
     """The last day on which it counts."""
+
+
+Event = ForecastEvent  # the name by which the modules of world/ know it
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ class ForecastProblem:
     """
 
     key: str
-    """Names it within its round and source: letters, digits and ``._:+-``."""
+    """The problem's name within its round and source: letters, digits and ``._:+-``."""
     text: str
     """The question, as it is asked."""
     track: Track
@@ -73,19 +82,25 @@ class ForecastProblem:
     horizon: Horizon
     subtype: str
     """The indicator, the metric, or the type of the event, by which errors are analysed."""
-    about: Figure | Event
+    about: Figure | ForecastEvent
     generated_ns: int
+    """When it was generated (t_g), in nanoseconds since the epoch."""
     deadline_ns: int
+    """Until when it may be answered (t_d), in nanoseconds since the epoch."""
     settled_ns: int
-    """When its truth is expected to be known, as of the generation."""
+    """When its truth is expected to be known, as of the generation, in nanoseconds since the epoch."""
     unit: str = ""
-    """Of a figure."""
+    """The unit of a figure, such as ``million USD``; empty for an event."""
     measure: Literal["amount", "ratio", "rate", "macro"] | None = None
-    """Of a figure: what its tolerance follows from (:data:`openfingym.questions.question.TOLERANCES`)."""
+    """What the tolerance of a figure follows from (:data:`openfingym.questions.question.TOLERANCES`); None for an
+    event.
+    """
     details: Mapping[str, str] | None = None
-    """What is told beside the question, such as ``Company``, ``Ticker``, ``Index``, ``Event Type``."""
+    """What is stated beside the question, by name, such as ``Company``, ``Ticker``, ``Index``, ``Event Type``."""
     base_rate: float | None = None
-    """Of an event: how often the like happened, as known at the generation; None where nothing is known of that."""
+    """How often similar events happened, from 0 to 1, as known at the generation; None for a figure, or if that is not
+    known.
+    """
 
     @property
     def quadrant(self) -> str:

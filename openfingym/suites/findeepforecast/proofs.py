@@ -1,11 +1,10 @@
-"""Proofs of a problem: its truth is the world's, and nothing that is known by its deadline has it."""
+"""Proving a problem: its truth is what the world records, and was not known by its deadline."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from openfingym.questions.question import utc_text
+from openfingym.questions.question import moment_at, utc_text
 from openfingym.suites.findeepforecast.problem import Figure
 from openfingym.suites.findeepforecast.tools import lookup_in
 from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth
@@ -16,27 +15,34 @@ if TYPE_CHECKING:
     from openfingym.vault import Vault
 
 
-def prove(one: SettledProblem, vault: Vault) -> tuple[int, tuple[str, ...]]:
+def prove(settled: SettledProblem, vault: Vault) -> tuple[int, tuple[str, ...]]:
     """Prove a problem anew.
 
+    Args:
+        settled: the problem with its truth.
+        vault: the vault of its world.
+
     Returns:
-        How many calls of tools were made, and what is wrong with it.
+        How many calls of tools were made, and what is wrong with the problem.
     """
-    problem, faults, calls = one.problem, [], 0
-    found = RecordedTruth().extract(open_world(vault, _moment(one.known_ns)), problem.about, problem.deadline_ns)
-    if found.status != "resolved" or found.truth != one.truth or found.provider_ns != one.known_ns:
-        faults.append(f"the world has {found.truth} at its time, and {one.truth} is kept")
-    if not problem.generated_ns < problem.deadline_ns < one.known_ns:
+    problem, faults, calls = settled.problem, [], 0
+    # As of the very time at which the truth became known, the world must have it.
+    known = open_world(vault, moment_at(settled.known_ns))
+    answer = RecordedTruth().extract(known, problem.about, problem.deadline_ns)
+    if answer.status != "resolved" or answer.truth != settled.truth or answer.provider_ns != settled.known_ns:
+        faults.append(f"the world has {answer.truth} at its time, and {settled.truth} is kept")
+    if not problem.generated_ns < problem.deadline_ns < settled.known_ns:
         faults.append("its truth is not known after its deadline")
-    before = open_world(vault, _moment(problem.deadline_ns))
+    # As of the deadline, neither the world nor the tools may have it.
+    before = open_world(vault, moment_at(problem.deadline_ns))
     if isinstance(problem.about, Figure):
         if before.first_print(problem.about) is not None:
             faults.append("its truth is known by its deadline")
-        told = lookup_in(before)("history", {"subject": problem.about.subject, "measure": problem.about.measure})
+        shown = lookup_in(before)("history", {"subject": problem.about.subject, "measure": problem.about.measure})
         calls += 1
-        rows = told.value["rows"] if isinstance(told.value, dict) else []
+        rows = shown.value["rows"] if isinstance(shown.value, dict) else []
         if not rows:
-            faults.append(f"the tools show no history of it: {told.text[:200]}")
+            faults.append(f"the tools show no history of it: {shown.text[:200]}")
         if any(row[0] >= problem.about.period.isoformat() for row in rows):
             faults.append("the tools show its period by its deadline")
     elif before.ruling(problem.about) is not None:
@@ -44,23 +50,24 @@ def prove(one: SettledProblem, vault: Vault) -> tuple[int, tuple[str, ...]]:
     return calls, tuple(faults)
 
 
-def script_of(one: SettledProblem, digest: str) -> str:
-    """A program that anybody can run where the library is installed; it prints the truth."""
+def script_of(settled: SettledProblem, digest: str) -> str:
+    """A program that prints the truth of a problem, for anybody who has the library.
+
+    Args:
+        settled: the problem with its truth.
+        digest: digest of the vault of its world.
+    """
     lines = [
         "import datetime",
         "",
-        "from openfingym.suites.findeepforecast.problem import Event, Figure",
+        "from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent",
         "from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth",
         "from openfingym.suites.findeepforecast.world.building import findeepforecast_vault",
         "from openfingym.suites.findeepforecast.world.opening import open_world",
         "",
-        f"about = {one.problem.about!r}",
+        f"about = {settled.problem.about!r}",
         f"vault = findeepforecast_vault()  # of digest {digest[:12]}",
-        f"known = datetime.datetime.fromisoformat({utc_text(one.known_ns)!r})",
-        f"print(RecordedTruth().extract(open_world(vault, known), about, {one.problem.deadline_ns}).truth)",
+        f"known = datetime.datetime.fromisoformat({utc_text(settled.known_ns)!r})",
+        f"print(RecordedTruth().extract(open_world(vault, known), about, {settled.problem.deadline_ns}).truth)",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _moment(time_ns: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)

@@ -1,12 +1,11 @@
 """The season of the task: the problems of its ten weeks with their truths, and those of the weeks before to learn from.
 
-They follow from the vault, the seed and this program, take some time to generate, and so are kept in the store beside
-the vault. Nothing of the weeks before the season was unknown when its first question was asked.
+They follow from the vault, the seed and this program. Since generating them takes a while, they are kept in the store
+beside the vault. All answers of the weeks before the season were known when its first question was asked.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -19,12 +18,12 @@ from openfingym import store
 from openfingym.digests import sha256_of, sha256_of_json
 from openfingym.errors import DataError
 from openfingym.files.whole import write_json
-from openfingym.questions.question import DAY_NS, moment_ns
+from openfingym.questions.question import DAY_NS, moment_at, moment_ns
 from openfingym.suites.findeepforecast.generation.events import EventGenerator
 from openfingym.suites.findeepforecast.generation.protocols import Stratum, Week
 from openfingym.suites.findeepforecast.generation.quotas import TABLE_17
 from openfingym.suites.findeepforecast.generation.season import SeasonPlan, compose
-from openfingym.suites.findeepforecast.problem import Event, Figure, ForecastProblem
+from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent, ForecastProblem
 from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth
 from openfingym.suites.findeepforecast.world.opening import open_world
 from openfingym.vault.writer import VAULTS
@@ -35,41 +34,48 @@ if TYPE_CHECKING:
 START = date(2025, 10, 27)
 """Monday of the first week."""
 WEEKS, EARLIER_WEEKS = 10, 4
+"""How many weeks the season has, and how many before it there are to learn from."""
 THURSDAY, SUNDAY = timedelta(days=3), timedelta(days=6)
-"""Of the generation, at 08:00, and of the deadline, at 23:59, both in Singapore, which has no summer time."""
+"""Days after Monday of the generation, at 08:00, and of the deadline, at 23:59, both in Singapore."""
 OFFSET = timedelta(hours=8)
+"""Time of Singapore ahead of UTC; there is no summer time."""
 AFTERWARDS = datetime(2100, 1, 1, tzinfo=UTC)
+"""A time as of which everything of the world is known."""
 VOID_AFTER_NS = 14 * DAY_NS
-"""How long after its evaluation a problem waits for its truth."""
+"""How long after its evaluation a problem waits for its truth, in nanoseconds."""
 PRACTICE = 5
-"""Of the earlier problems, each of so many is to practise on, and the others come with answers."""
+"""One in so many of the earlier problems is for practice; the others come with answers."""
 _PROGRAM = ("generation", "taxonomy", "truth")
-_KEPT = "problems"
+"""Folders of the suite whose files decide the problems."""
+_FILE_PREFIX = "problems"
+"""Beginning of the name of the file in the store."""
 
 
 @dataclass(frozen=True)
 class SettledProblem:
-    """A problem with what became of it."""
+    """A problem with its truth."""
 
     problem: ForecastProblem
     truth: float
-    """Of a figure its first print, of an event 1 if it happened and else 0."""
+    """The first print of a figure, in its unit; for an event, 1 if it happened and 0 if not."""
     known_ns: int
-    """When that was known."""
+    """When the truth became known, in nanoseconds since the epoch."""
     week: str
-    """ISO week in which it was generated."""
+    """ISO week in which it was generated, such as ``2025-W44``."""
 
 
 @dataclass(frozen=True)
 class SeasonParts:
-    """What the task asks, and what it is learnt from."""
+    """The problems that the task asks, and those to learn from."""
 
     private: tuple[SettledProblem, ...]
-    """The season."""
+    """The problems of the season, which score."""
     public: tuple[SettledProblem, ...]
+    """Problems of the weeks before, for practice."""
     train: tuple[SettledProblem, ...]
+    """Problems of the weeks before that are given with their answers."""
     void: int
-    """Problems of the season that had no truth in time, or before their deadline."""
+    """How many problems of the season had no truth in time, or had it before their deadline."""
 
 
 def week_of(monday: date) -> Week:
@@ -86,89 +92,101 @@ def week_of(monday: date) -> Week:
 
 
 def season_parts(vault: Vault, seed: int = 0) -> SeasonParts:
-    """The problems of the season, and of the weeks before it: kept from an earlier time, or generated.
+    """The problems of the season and of the weeks before it: from the store, or generated and put there.
 
     Args:
-        vault: the simulated world.
-        seed: seed of what is drawn.
+        vault: the vault of the simulated world.
+        seed: seed of what generators draw.
 
     Raises:
+        DataError: the file in the store is damaged.
         StoreError: the store cannot be written.
     """
-    name = f".{_KEPT}-{recipe_of(vault.digest, seed)[:16]}.json"
+    name = f".{_FILE_PREFIX}-{recipe_of(vault.digest, seed)[:16]}.json"
     file = store.home() / VAULTS / vault.name / name
     if file.is_file():
         try:
             return _parts(json.loads(file.read_bytes()))
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(f"{file} is damaged ({error}); delete it, and it is made anew") from error
-    found = generate_parts(vault, seed)
+    parts = generate_parts(vault, seed)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_json(file, _document(found), sync=False)
-    return found
+    # Without waiting for the disk: what a power cut damages can be generated again.
+    write_json(file, _document(parts), sync=False)
+    return parts
 
 
 def generate_parts(
     vault: Vault, seed: int = 0, *, start: date = START, weeks: int = WEEKS, quotas: Mapping[Stratum, int] = TABLE_17
 ) -> SeasonParts:
-    """The problems of the season, and of the weeks before it, generated.
+    """Generate the problems of the season and of the weeks before it.
 
     Args:
-        vault: the simulated world.
-        seed: seed of what is drawn.
+        vault: the vault of the simulated world.
+        seed: seed of what generators draw.
         start: Monday of the first week.
-        weeks: weeks of the season.
-        quotas: problems of the season by stratum.
+        weeks: how many weeks the season has.
+        quotas: how many problems of each stratum the season wants.
     """
     season = tuple(week_of(start + timedelta(weeks=number)) for number in range(weeks))
     earlier = tuple(week_of(start + timedelta(weeks=number)) for number in range(-EARLIER_WEEKS, 0))
-    share = {one: -(-count * EARLIER_WEEKS // weeks) for one, count in quotas.items()}
+    # As many a week as in the season, rounded up.
+    share = {stratum: -(-count * EARLIER_WEEKS // weeks) for stratum, count in quotas.items()}
     asked = list(_problems(vault, season, quotas, seed))
-    settled = list(_settled(vault, asked))
+    counted = list(_settled(vault, asked))
     # An answer to learn from was known when the first question that counts was asked.
     first = season[0].generated_ns
-    past = [one for one in _settled(vault, _problems(vault, earlier, share, seed)) if one.known_ns < first]
+    earlier_settled = _settled(vault, _problems(vault, earlier, share, seed))
+    past = [settled for settled in earlier_settled if settled.known_ns < first]
     past.sort(key=_shuffled)
     return SeasonParts(
-        private=tuple(sorted(settled, key=_shuffled)),
+        private=tuple(sorted(counted, key=_shuffled)),
         public=tuple(past[::PRACTICE]),
-        train=tuple(one for place, one in enumerate(past) if place % PRACTICE),
-        void=len(asked) - len(settled),
+        train=tuple(settled for place, settled in enumerate(past) if place % PRACTICE),
+        void=len(asked) - len(counted),
     )
 
 
 def _problems(
     vault: Vault, weeks: Sequence[Week], quotas: Mapping[Stratum, int], seed: int
 ) -> Iterator[tuple[ForecastProblem, str]]:
-    """Problems with the names of their weeks."""
+    """The problems of some weeks, each with the name of its week; as of each week, only what was known then is used."""
     season = SeasonPlan(weeks=tuple(weeks), seed=seed, quotas=quotas, non_recurrent=EventGenerator())
     asked: dict[str, Stratum] = {}
     for week in weeks:
-        found = compose(season, open_world(vault, _moment(week.generated_ns)), week, asked)
-        asked |= {one.key: Stratum(one.quadrant, one.market) for one in found.problems}
-        yield from ((one, week.name) for one in found.problems)
+        generated = compose(season, open_world(vault, moment_at(week.generated_ns)), week, asked)
+        asked |= {problem.key: Stratum(problem.quadrant, problem.market) for problem in generated.problems}
+        yield from ((problem, week.name) for problem in generated.problems)
 
 
 def _settled(vault: Vault, asked: Iterable[tuple[ForecastProblem, str]]) -> Iterator[SettledProblem]:
-    """Those that have a truth in time, with it."""
+    """The problems that have a truth in time, with it; the others are void, as in the ledger."""
     extractor, world = RecordedTruth(), open_world(vault, AFTERWARDS)
     for problem, week in asked:
-        found = extractor.extract(world, problem.about, problem.deadline_ns)
-        if found.status != "resolved" or found.provider_ns is None or not isinstance(found.truth, float):
+        answer = extractor.extract(world, problem.about, problem.deadline_ns)
+        if answer.status != "resolved" or answer.provider_ns is None or not isinstance(answer.truth, float):
             continue
-        if found.provider_ns <= evaluation_ns(problem) + VOID_AFTER_NS:
-            yield SettledProblem(problem, found.truth, found.provider_ns, week)
+        if answer.provider_ns <= evaluation_ns(problem) + VOID_AFTER_NS:
+            yield SettledProblem(problem, answer.truth, answer.provider_ns, week)
 
 
 def evaluation_ns(problem: ForecastProblem) -> int:
-    """The first Monday 09:00 in Singapore after its truth is expected."""
-    settled = _moment(problem.settled_ns) + OFFSET
+    """When a problem is evaluated: the first Monday 09:00 in Singapore from when its truth is expected, in nanoseconds
+    since the epoch.
+    """
+    # In the time of Singapore, although it is labelled UTC.
+    settled = moment_at(problem.settled_ns) + OFFSET
     monday = datetime(settled.year, settled.month, settled.day, 9, tzinfo=UTC) - timedelta(days=settled.weekday())
     return moment_ns((monday if monday >= settled else monday + timedelta(days=7)) - OFFSET)
 
 
 def recipe_of(digest: str, seed: int) -> str:
-    """What decides the problems: the vault, the seed and the program."""
+    """Hex SHA-256 of what decides the problems: the vault, the seed and the program.
+
+    Args:
+        digest: what stands for the vault, such as its digest.
+        seed: seed of what generators draw.
+    """
     suite = Path(str(resources.files("openfingym.suites.findeepforecast")))
     parts = [suite / "seasons.py", suite / "problem.py"]
     for folder in _PROGRAM:
@@ -177,47 +195,42 @@ def recipe_of(digest: str, seed: int) -> str:
     return sha256_of_json({"vault": digest, "seed": seed, "program": program})
 
 
-def _shuffled(one: SettledProblem) -> str:
-    """An order in which any range has all quadrants, markets and weeks; by the key alone."""
-    return sha256_of(f"{one.week}/{one.problem.key}".encode())
-
-
-def _moment(time_ns: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
+def _shuffled(settled: SettledProblem) -> str:
+    """A key to sort by, with which any range of problems has all quadrants, markets and weeks."""
+    return sha256_of(f"{settled.week}/{settled.problem.key}".encode())
 
 
 def _document(parts: SeasonParts) -> dict[str, Any]:
-    found: dict[str, Any] = {"void": parts.void}
+    """The problems as JSON, for the file in the store."""
+    document: dict[str, Any] = {"void": parts.void}
     for name in ("private", "public", "train"):
-        found[name] = [_plain(one) for one in getattr(parts, name)]
-    return found
+        document[name] = [_plain(settled) for settled in getattr(parts, name)]
+    return document
 
 
-def _plain(one: SettledProblem) -> dict[str, Any]:
-    stated = {field.name: getattr(one.problem, field.name) for field in fields(one.problem) if field.name != "about"}
-    told = asdict(one.problem.about)
-    about = {name: value.isoformat() if isinstance(value, date) else value for name, value in told.items()}
-    details = None if one.problem.details is None else dict(one.problem.details)
-    kept = {"truth": one.truth, "known_ns": one.known_ns, "week": one.week}
-    return {"problem": stated | {"details": details}, "about": about, **kept}
+def _plain(settled: SettledProblem) -> dict[str, Any]:
+    problem = settled.problem
+    stated = {field.name: getattr(problem, field.name) for field in fields(problem) if field.name != "about"}
+    attributes = asdict(problem.about)
+    about = {name: value.isoformat() if isinstance(value, date) else value for name, value in attributes.items()}
+    details = None if problem.details is None else dict(problem.details)
+    truth = {"truth": settled.truth, "known_ns": settled.known_ns, "week": settled.week}
+    return {"problem": stated | {"details": details}, "about": about, **truth}
 
 
 def _parts(document: Mapping[str, Any]) -> SeasonParts:
-    read = {name: tuple(_problem(one) for one in document[name]) for name in ("private", "public", "train")}
+    """The problems from JSON, as :func:`_document` made it."""
+    read = {name: tuple(_problem(entry) for entry in document[name]) for name in ("private", "public", "train")}
     return SeasonParts(**read, void=document["void"])
 
 
-def _problem(one: Mapping[str, Any]) -> SettledProblem:
-    about = dict(one["about"])
-    made: Figure | Event
-    if "period" in about:
-        made = Figure(**{**about, "period": date.fromisoformat(about["period"])})
+def _problem(entry: Mapping[str, Any]) -> SettledProblem:
+    attributes = dict(entry["about"])
+    about: Figure | ForecastEvent
+    # Only a figure has a period.
+    if "period" in attributes:
+        about = Figure(**{**attributes, "period": date.fromisoformat(attributes["period"])})
     else:
-        made = Event(**{**about, "by": date.fromisoformat(about["by"])})
-    return SettledProblem(ForecastProblem(**one["problem"], about=made), one["truth"], one["known_ns"], one["week"])
-
-
-@functools.lru_cache(maxsize=2)
-def parts_of(vault: Vault) -> SeasonParts:
-    """The same as :func:`season_parts`, once a process."""
-    return season_parts(vault)
+        about = ForecastEvent(**{**attributes, "by": date.fromisoformat(attributes["by"])})
+    problem = ForecastProblem(**entry["problem"], about=about)
+    return SettledProblem(problem, entry["truth"], entry["known_ns"], entry["week"])

@@ -1,6 +1,6 @@
-"""FinDeepForecast as a suite: the simulated season of 1,394 problems, tools as of each deadline, and answers by rule.
+"""FinDeepForecast as a suite of questions: the simulated season, tools as of each deadline, and answers by rule.
 
-Truths are packed references, which rules compare with answers in a canonical form: a plain number in the unit that is
+Truths are packed references. Rules compare them with answers in a canonical form: a plain number in the unit that is
 asked for, or YES or NO.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from openfingym.answers import BYTES, Part, Reference, pack, unpack
 from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError
-from openfingym.questions.question import TOLERANCES
+from openfingym.questions.question import TOLERANCES, moment_at
 from openfingym.suites.asking import Approach, Prompt
 from openfingym.suites.catalogue import CatalogueEntry
 from openfingym.suites.findeepforecast.asking import MARK
@@ -47,13 +47,15 @@ if TYPE_CHECKING:
     from openfingym.vault import Vault
 
 DATASET = "findeepforecast"
+"""Name of the dataset: the simulated world."""
 WIDTH = 64
-"""Numbers of an answer and of a reference: 256 bytes."""
+"""How many numbers an answer and a reference are packed into: 256 bytes."""
 PREDICTION = "prediction"
-OPEN_WORLDS = 16
-"""Worlds as of a time that a process keeps: one a week of a season, and some."""
+"""Name of the one part of a reference."""
 NO_RATE = "NO"
+"""The answer without skill if there are no events to learn from."""
 ZONE = timedelta(hours=8)
+"""Time of Singapore ahead of UTC, in which deadlines are stated."""
 
 
 class FindeepforecastSuite(Suite):
@@ -67,7 +69,10 @@ class FindeepforecastSuite(Suite):
         return TOOLS.options(given)
 
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002 - one season for all
-        """What decides the questions: the program that makes the world, and the one that asks about it."""
+        """What decides the questions: the program that makes the world, and the one that asks about it.
+
+        The world itself need not be made for that.
+        """
         from openfingym.suites.findeepforecast.seasons import recipe_of
         from openfingym.suites.findeepforecast.world.building import recipe_of as world_recipe
         from openfingym.suites.findeepforecast.world.size import WorldSize
@@ -79,9 +84,9 @@ class FindeepforecastSuite(Suite):
         return True
 
     def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:  # noqa: ARG002 - one set for all
-        """The season's questions, those to practise on and those with answers, of the four weeks before.
+        """The season's questions, and those of the four weeks before, some for practice and some with their answers.
 
-        Every answer that is given was known when the first question that counts was asked.
+        Every answer that is given was known when the first question of the season was asked.
         """
         if dataset != DATASET:
             raise DataError(f"no world is named {dataset!r}; there is {DATASET}")
@@ -94,11 +99,11 @@ class FindeepforecastSuite(Suite):
             train=tuple(map(_question, parts["train"])),
             public=tuple(map(_question, parts["public"])),
             private=tuple(map(_question, parts["private"])),
-            truths=np.stack([pack(reference_of(one.problem, one.truth).to_json(), WIDTH) for one in every]),
+            truths=np.stack([pack(reference_of(each.problem, each.truth).to_json(), WIDTH) for each in every]),
         )
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
-        """The season and the weeks before it."""
+        """The problems of the season and of the weeks before it, with their truths and proofs."""
         return _catalogue()
 
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:  # noqa: ARG002 - one form for all
@@ -106,7 +111,7 @@ class FindeepforecastSuite(Suite):
         return _form("", "", "a number in the unit that is asked for, or YES or NO")
 
     def question_form(self, question: SuiteQuestion, options: Mapping[str, Scalar]) -> AnswerForm:
-        """The same with the question's unit, by which its answer is read."""
+        """The form for one question, whose track and unit say how its answer is read."""
         asked = _asked(question)
         if asked is None:
             return self.form(options)
@@ -122,17 +127,18 @@ class FindeepforecastSuite(Suite):
 
     def subsets(self, options: Mapping[str, Scalar]) -> Mapping[str, tuple[str, ...]]:
         """``full``, ``search`` without figures and calendars, and ``none``."""
-        there = SUBSETS[str(options["tools"])]
-        return {name: tuple(tool for tool in tools if tool in there) for name, tools in SUBSETS.items()}
+        offered = SUBSETS[str(options["tools"])]
+        return {name: tuple(tool for tool in tools if tool in offered) for name, tools in SUBSETS.items()}
 
     def prompt(
         self, question: SuiteQuestion, way: Approach, options: Mapping[str, Scalar], found: object = None
     ) -> Prompt:
-        """In the paper's layout where a model answers at once; with tools, in plain words around the question."""
+        """The paper's layout for a model that answers at once; otherwise plain words around the question."""
         asked = _asked(question)
         if way.method != "direct" or asked is None:
             return super().prompt(question, way, options, found)
         system = "The world that is asked about is simulated: what you know of the real one does not hold in it."
+        # The text of a question has its details and requirement already.
         return Prompt(system if way.simulated else "", f"{question.text}\n\n{ending(asked)}")
 
     def vault(self, snapshot: str) -> Vault:
@@ -157,36 +163,37 @@ class FindeepforecastSuite(Suite):
         return forecast_breakdown()
 
     def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-        """What most events of training came to, with their share as its probability; no figure is guessed by it."""
-        return _said(_most_events(truths), rows)
+        """The more frequent outcome of events in training, with the share of YES as its probability."""
+        return _repeated(_most_events(truths), rows)
 
     def skillless(
         self, truths: NDArray[np.float64], rows: int, generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
         """Constants, coins, numbers drawn blindly, and answers of other questions."""
         texts = {"yes": "YES", "no": "NO", "half": "YES 0.5", "zero": "0", "one": "1", "hundred": "100"}
-        found = {name: _said(text, rows) for name, text in texts.items()}
+        guesses = {name: _repeated(text, rows) for name, text in texts.items()}
         coins = ["YES" if heads else "NO" for heads in generator.random(rows) < 0.5]
-        found["coins"] = np.stack([pack(text, WIDTH) for text in coins])
-        found["drawn"] = np.stack([pack(f"{value:.2f}", WIDTH) for value in generator.lognormal(4.0, 2.0, rows)])
+        guesses["coins"] = np.stack([pack(text, WIDTH) for text in coins])
+        guesses["drawn"] = np.stack([pack(f"{value:.2f}", WIDTH) for value in generator.lognormal(4.0, 2.0, rows)])
+        # The right answers of other questions: numbers of a usual size that know nothing of what was asked.
         known = [read_canonical(right_answer(row, WIDTH)).canonical for row in truths]
         others = generator.integers(len(known), size=rows)
-        found["of other questions"] = np.stack([pack(known[place], WIDTH) for place in others])
-        return found
+        guesses["of other questions"] = np.stack([pack(known[place], WIDTH) for place in others])
+        return guesses
 
 
 def suite_question(problem: ForecastProblem, as_of: datetime | None = None, week: str = "") -> SuiteQuestion:
     """A problem as a question of the suite.
 
     Args:
-        problem: what is asked.
-        as_of: when it is answered; at its deadline if that is None.
-        week: ISO week of its generation.
+        problem: the problem that is asked.
+        as_of: the time at which it is answered, with its time zone; None for its deadline.
+        week: ISO week of its generation, such as ``2025-W44``; empty if it is of no week.
     """
-    deadline = _moment(problem.deadline_ns)
+    deadline = moment_at(problem.deadline_ns)
     shown = f"{deadline + ZONE:%Y-%m-%d %H:%M} (UTC+8)"
     asked = AskedForecast.of(problem, shown)
-    told: dict[str, Scalar] = {
+    query: dict[str, Scalar] = {
         "track": problem.track,
         "level": problem.level,
         "market": problem.market,
@@ -197,23 +204,28 @@ def suite_question(problem: ForecastProblem, as_of: datetime | None = None, week
         "subject": problem.about.subject,
     }
     if isinstance(problem.about, Figure):
-        told |= {"measure": problem.about.measure, "period": problem.about.period.isoformat()}
+        query |= {"measure": problem.about.measure, "period": problem.about.period.isoformat()}
     else:
-        told |= {"event": problem.about.kind, "by": problem.about.by.isoformat()}
-        told |= {} if problem.base_rate is None else {"base_rate": problem.base_rate}
+        query |= {"event": problem.about.kind, "by": problem.about.by.isoformat()}
+        query |= {} if problem.base_rate is None else {"base_rate": problem.base_rate}
     tags = (problem.quadrant, problem.market, problem.horizon, *([week] if week else []), problem.subtype)
     return SuiteQuestion(
         id=f"{week}/{problem.key}" if week else problem.key,
         text=f"{MARK}{about(asked)}",
         as_of=(as_of or deadline).astimezone(UTC).isoformat().replace("+00:00", "Z"),
-        query=told,
+        query=query,
         tags=tags,
     )
 
 
 def reference_of(problem: ForecastProblem, truth: float) -> Reference:
-    """What an answer is compared with: YES or NO, or a number from which it differs by less than its tolerance, a share
-    of the truth; of a truth of 0, that share of one of its unit.
+    """What an answer is compared with: YES or NO; or a number, from which it may differ by less than a share of it.
+
+    A truth of 0 is met by 0 alone.
+
+    Args:
+        problem: the problem that is asked.
+        truth: its truth: a number in its unit, or 1 or 0 for an event.
     """
     group = (problem.track, problem.level)
     if not isinstance(problem.about, Figure):
@@ -223,12 +235,14 @@ def reference_of(problem: ForecastProblem, truth: float) -> Reference:
 
 
 def number_of(answer: object, problem: ForecastProblem) -> float | None:
-    """What an answer says: the value in the unit that is asked for, or the probability of the event; None where no rule
-    can read it.
+    """The number that an answer states: a value in the unit that is asked for, or the probability of the event.
 
     Args:
-        answer: a text, a JSON value, or the row that a question's form made of one.
-        problem: what was asked.
+        answer: a text, a JSON value, or the row of numbers that a question's form made of one.
+        problem: the problem that was asked.
+
+    Returns:
+        The number; None if no rule can read one.
     """
     if isinstance(answer, np.ndarray):
         return read_canonical(unpack(answer)).value
@@ -236,11 +250,19 @@ def number_of(answer: object, problem: ForecastProblem) -> float | None:
 
 
 def _form(track: str, unit: str, what: str) -> AnswerForm:
+    """The form of an answer.
+
+    Args:
+        track: track of the question; empty if it is not known.
+        unit: unit of the figure that is asked for; empty for none.
+        what: what the prediction must be, in words.
+    """
+
     def read(answer: object) -> NDArray[np.float64]:
-        found = _read(answer_text(answer), track, unit)
-        if found.state != "answered":
-            raise UnreadableAnswerError(f"The answer is {found.state}: {found.note}.")
-        return pack(found.canonical, WIDTH)
+        reading = _read(answer_text(answer), track, unit)
+        if reading.state != "answered":
+            raise UnreadableAnswerError(f"The answer is {reading.state}: {reading.note}.")
+        return pack(reading.canonical, WIDTH)
 
     return AnswerForm(
         labels=tuple(f"bytes {BYTES * i}-{BYTES * i + BYTES - 1}" for i in range(WIDTH)),
@@ -251,42 +273,41 @@ def _form(track: str, unit: str, what: str) -> AnswerForm:
 
 
 def _read(text: str, track: str, unit: str) -> ForecastReading:
+    """Read an answer of a track; of an unknown one, by what it looks like."""
     if track == "recurrent":
         return read_forecast(text, "recurrent", unit)
     if track == "non-recurrent":
-        found = read_forecast(text, "non-recurrent")
-        # A vote gives the canonical form again, which has the probability behind the word.
-        return read_canonical(text) if found.said is not None and len(text.split()) == 2 else found
+        reading = read_forecast(text, "non-recurrent")
+        # A vote gives the canonical form again, such as "YES 0.7", with the probability behind the word.
+        return read_canonical(text) if reading.said is not None and len(text.split()) == 2 else reading
     return read_canonical(text)
 
 
 def _asked(question: SuiteQuestion) -> AskedForecast | None:
-    """What its prompt says beyond its text, from its query; None of another suite's question."""
+    """What a prompt says about a question, from its query; None for a question of another suite."""
     track, level = question.query.get("track"), question.query.get("level")
     if track not in {"recurrent", "non-recurrent"} or level not in {"corporate", "macro"}:
         return None
     return AskedForecast(question.text, track, level, str(question.query.get("unit", "")))  # type: ignore[arg-type]
 
 
-def _question(one: SettledProblem) -> SuiteQuestion:
-    return suite_question(one.problem, week=one.week)
+def _question(settled: SettledProblem) -> SuiteQuestion:
+    return suite_question(settled.problem, week=settled.week)
 
 
-def _said(text: str, rows: int) -> NDArray[np.float64]:
+def _repeated(text: str, rows: int) -> NDArray[np.float64]:
+    """One answer to all questions, float64[rows, numbers]."""
     return np.repeat(pack(text, WIDTH)[None], rows, axis=0)
 
 
 def _most_events(truths: NDArray[np.float64]) -> str:
+    """The more frequent outcome of events among truths, with the share of YES as its probability."""
     counted = Counter(right_answer(row, WIDTH) for row in truths)
     yes, no = counted["yes"], counted["no"]
     if not yes + no:
         return NO_RATE
     share = yes / (yes + no)
     return f"{'YES' if share > 0.5 else 'NO'} {share:.3f}"
-
-
-def _moment(time_ns: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
 
 
 @functools.cache
@@ -300,30 +321,36 @@ def _own_vault() -> Vault:
 def _parts(vault: Vault) -> Mapping[str, tuple[SettledProblem, ...]]:
     from openfingym.suites.findeepforecast.seasons import season_parts
 
-    found = season_parts(vault)
-    return {"train": found.train, "public": found.public, "private": found.private}
+    parts = season_parts(vault)
+    return {"train": parts.train, "public": parts.public, "private": parts.private}
 
 
 @functools.cache
 def _catalogue() -> tuple[CatalogueEntry, ...]:
     parts = _parts(_own_vault())
     return tuple(
-        _entry(number if part == "private" else None, part, one)
+        _entry(number if part == "private" else None, part, settled)
         for part in ("private", "public", "train")
-        for number, one in enumerate(parts[part], 1)
+        for number, settled in enumerate(parts[part], 1)
     )
 
 
-def _entry(number: int | None, part: str, one: SettledProblem) -> CatalogueEntry:
-    problem = one.problem
-    reference = reference_of(problem, one.truth)
+def _entry(number: int | None, part: str, settled: SettledProblem) -> CatalogueEntry:
+    """The entry of a problem in the list of questions.
 
+    Args:
+        number: number of its question in the task; None if it does not score.
+        part: ``private``, ``public`` or ``train``.
+        settled: the problem with its truth.
+    """
+    problem = settled.problem
+    reference = reference_of(problem, settled.truth)
     vault = _own_vault()
     details = {
-        "generated": _moment(problem.generated_ns).isoformat(),
-        "deadline": _moment(problem.deadline_ns).isoformat(),
-        "expected": _moment(problem.settled_ns).isoformat(),
-        "known": _moment(one.known_ns).isoformat(),
+        "generated": moment_at(problem.generated_ns).isoformat(),
+        "deadline": moment_at(problem.deadline_ns).isoformat(),
+        "expected": moment_at(problem.settled_ns).isoformat(),
+        "known": moment_at(settled.known_ns).isoformat(),
         "tolerance": "exact" if problem.measure is None else f"less than {100 * TOLERANCES[problem.measure]:g} %",
         "reference": reference.to_json(),
         "snapshot": vault.digest,
@@ -331,16 +358,16 @@ def _entry(number: int | None, part: str, one: SettledProblem) -> CatalogueEntry
     return CatalogueEntry(
         number,
         part,
-        _question(one),
+        _question(settled),
         reference.answer(),
         details,
-        lambda: script_of(one, vault.digest),
-        lambda: prove(one, vault),
+        lambda: script_of(settled, vault.digest),
+        lambda: prove(settled, vault),
     )
 
 
 def _info(every: Sequence[SettledProblem], vault: Vault) -> DatasetInfo:
-    days = [date.fromisoformat(_moment(one.problem.deadline_ns).isoformat()[:10]) for one in every]
+    days = [moment_at(settled.problem.deadline_ns).date() for settled in every]
     return DatasetInfo(
         name=DATASET,
         title="FinDeepForecast: a season of ten weeks in a simulated world of 1,314 companies and eight economies",

@@ -1,7 +1,7 @@
-"""The tools of an agent that forecasts: what there is to call, and what a call is answered.
+"""The tools of an agent that forecasts: what can be called, and how a call is answered.
 
-What an agent sends never raises: a bad call is answered by a text that says what was expected. Only a failure of ours,
-such as a damaged vault, does. What became of events, as the world records it, is behind no tool.
+Nothing that an agent sends raises an error: a bad call is answered by a text that says what was expected. Only an
+infrastructure error does, such as a damaged vault. No tool shows what became of events, as the world records it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ SUBSETS = {
     "search": ("search_news", "open_document", "calculator"),
     "none": (),
 }
-"""Tools by the option ``tools``: all, documents alone without figures and calendars, or none."""
+"""Names of tools by the value of the option ``tools``: all, documents without figures and calendars, or none."""
 TOOLS: ToolSet[SearchedWorld] = ToolSet(
     _TOOLS,
     SUBSETS,
@@ -99,7 +99,10 @@ TOOLS: ToolSet[SearchedWorld] = ToolSet(
 
 
 def suite_tools(subset: str = "full") -> tuple[SuiteTool, ...]:
-    """The tools of a subset, as agents are told of them.
+    """The tools of a subset, as they are described to agents.
+
+    Args:
+        subset: name of the subset: ``full``, ``search`` or ``none``.
 
     Raises:
         UsageError: there is no such subset.
@@ -108,7 +111,11 @@ def suite_tools(subset: str = "full") -> tuple[SuiteTool, ...]:
 
 
 def lookup_in(world: KnownWorld, subset: str = "full") -> Lookup:
-    """The tools of a subset on a known world; nothing that is sent raises.
+    """The tools of a subset on a known world, as a function of a tool's name and arguments.
+
+    Args:
+        world: what is known at the time of the question.
+        subset: name of the subset: ``full``, ``search`` or ``none``.
 
     Raises:
         UsageError: there is no such subset.
@@ -121,7 +128,7 @@ class ForecastTools:
 
     Args:
         world: what is known at the time of the question.
-        subset: ``full``, ``search`` or ``none``.
+        subset: name of the subset: ``full``, ``search`` or ``none``.
 
     Raises:
         UsageError: there is no such subset.
@@ -135,8 +142,8 @@ class ForecastTools:
         """The answer to a call.
 
         Args:
-            name: name of a tool.
-            arguments: its arguments by name, as JSON text or parsed.
+            name: name of the tool.
+            arguments: the arguments by name, as JSON text or parsed.
         """
-        # Days to come are as good as any: calendars are about them.
+        # No last day is given: days to come may be asked about, since calendars are about them.
         return TOOLS.reply(self._tools, self._searched, None, name, arguments)

@@ -1,9 +1,9 @@
 """Reading an agent's forecast: codes of both levels, or a ranking of second-level codes.
 
 The answer is looked for behind the last ``Final Answer:``, in the last ``<answer>`` tag, in code fences, and in prose;
-it may be JSON or a Python literal, its codes texts or numbers. What cannot be parsed is :class:`Unparsed`, a state of
-its own, and never an empty answer; ``{}`` is an empty answer. Codes that are none, or do not belong to their key, are
-left out, as the paper's code does, and listed; where no code is left of some, the answer is unparsed too.
+it may be JSON or a Python literal, its codes strings or numbers. What cannot be parsed is :class:`Unparsed`, a state of
+its own, and never an empty answer; ``{}`` is an empty answer. Codes that do not exist, or do not belong to their key,
+are left out, as the paper's code does, and listed; an answer of which no code is left is unparsed too.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from openfingym.suites.mirai import taxonomy
 
 LONGEST_ANSWER = 50_000
-"""Characters of an answer by itself, without the text around it."""
+"""The most characters of an answer by itself, without the text around it."""
 MOST_PLACES = 50
-"""Pairs of brackets in a text that are tried."""
+"""The most pairs of brackets of a text that are tried as the answer."""
 _ANSWER_KEYS = frozenset({"answer", "final_answer", "forecast", "prediction"})
 """Keys under which a dictionary may hold the answer."""
 SET_FORM = (
@@ -48,29 +48,33 @@ class LeftOut:
     """A part of an answer that does not count."""
 
     code: str
+    """The code as it was written, cut to 20 characters."""
     why: str
+    """The reason why it does not count, in words."""
 
 
 @dataclass(frozen=True)
 class CodeAnswer:
-    """A forecast."""
+    """A forecast of relations, as codes of both levels."""
 
     codes: Mapping[str, tuple[str, ...]]
-    """Second-level codes by their first-level code, which may have none."""
+    """Second-level codes by their first-level code; a first-level code may be named without any of them."""
     scores: Mapping[str, float] = field(default_factory=dict)
-    """Of a ranking, how high each second-level code stands, above 0."""
+    """The score of each second-level code of a ranking, above 0 and up to 1; empty if the answer is a set."""
     left_out: tuple[LeftOut, ...] = ()
+    """What the answer named and does not count."""
 
     def numbers(self) -> NDArray[np.float64]:
         """The answer as metrics take it, float64[169]: in the order of :func:`labels`, 0 for codes that were not named,
         else 1 or the score.
         """
-        place = _places()
-        found = np.zeros(len(place))
+        places = _places()
+        row = np.zeros(len(places))
         for first, seconds in self.codes.items():
             for code in (first, *seconds):
-                found[place[code]] = self.scores.get(code, 1.0)
-        return found
+                # Only second-level codes have scores, so that a first-level code counts in full.
+                row[places[code]] = self.scores.get(code, 1.0)
+        return row
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,9 @@ class CountryAnswer:
     """A forecast of countries."""
 
     countries: tuple[str, ...]
-    """ISO 3166-1 alpha-3 codes."""
+    """ISO 3166-1 alpha-3 codes, in the order in which they were named."""
     left_out: tuple[LeftOut, ...] = ()
+    """What the answer named and does not count."""
 
     def numbers(self) -> NDArray[np.float64]:
         """1 for the countries that were named, else 0, float64[countries], in the order of the taxonomy."""
@@ -93,12 +98,13 @@ Answer = TypeVar("Answer", CodeAnswer, CountryAnswer)
 class Unparsed:
     """An answer that could not be parsed."""
 
-    found: str
-    """What is wrong with it."""
+    complaint: str
+    """What is wrong with it, as a part of a sentence."""
     expected: str
+    """The form that was asked for, in words."""
 
     def __str__(self) -> str:
-        return f"The answer could not be parsed: {self.found}. Expected: {self.expected}"
+        return f"The answer could not be parsed: {self.complaint}. Expected: {self.expected}"
 
 
 @cache
@@ -111,7 +117,7 @@ def parsed_set(answer: object) -> CodeAnswer | Unparsed:
     """A forecast as a set of codes.
 
     Args:
-        answer: a text, or a JSON value.
+        answer: the answer as a text to search, or as a JSON value.
     """
     return _first_parsed(answer, _set_of, SET_FORM, dict)
 
@@ -120,9 +126,11 @@ def parsed_ranking(answer: object, most: int | None = None, *, probabilities: bo
     """A forecast as a ranking of second-level codes; its first level is that of these codes.
 
     Args:
-        answer: a text, or a JSON value: codes in order, or codes with probabilities, as a dictionary or as pairs.
+        answer: the answer as a text to search, or as a JSON value: codes in order, or codes with probabilities, as a
+            dictionary or as pairs.
         most: how many codes count, from the first; None for all.
-        probabilities: whether probabilities are asked for; they order the codes, and one of 0 names none.
+        probabilities: whether probabilities are asked for. They order the codes, and a code of probability 0 is not
+            named.
     """
 
     def ranking(value: Any) -> CodeAnswer | str:
@@ -136,7 +144,7 @@ def parsed_countries(answer: object) -> CountryAnswer | Unparsed:
     """A forecast as a set of countries.
 
     Args:
-        answer: a text, or a JSON value.
+        answer: the answer as a text to search, or as a JSON value.
     """
     return _first_parsed(answer, _countries_of, COUNTRY_FORM, list)
 
@@ -157,14 +165,22 @@ def _countries_of(value: Any) -> CountryAnswer | str:
 def _first_parsed(
     answer: object, read: Callable[[Any], Answer | str], expected: str, *kinds: type
 ) -> Answer | Unparsed:
-    """The first reading that is one; else the first complaint."""
+    """The first candidate that can be read; if none can, the complaint about the first.
+
+    Args:
+        answer: the answer as a text to search, or as a JSON value.
+        read: reads a value; gives what is wrong with it as a text.
+        expected: the form that was asked for, in words.
+        kinds: types that a value in a text may have.
+    """
     complaint = ""
     candidates = _candidates(answer, kinds) if isinstance(answer, str) else iter([answer])
     for value in candidates:
-        found = read(_unwrapped(value))
-        if not isinstance(found, str):
-            return found
-        complaint = complaint or found
+        reading = read(_unwrapped(value))
+        if not isinstance(reading, str):
+            return reading
+        # The likeliest candidate comes first, so its fault says more than those of stray brackets.
+        complaint = complaint or reading
     if not complaint:
         end = str(answer).strip()[-60:]
         complaint = f"there is no complete JSON of that form in it; it ends with {end!r}" if end else "it is empty"
@@ -181,6 +197,7 @@ def _set_of(value: object) -> CodeAnswer | str:
         if not taxonomy.is_relation(first, level=1):
             left_out.append(LeftOut(first, "not a first-level code"))
             continue
+        # 1 and "01" are the same key, whose lists are joined.
         seconds = dict.fromkeys(codes.get(first, ()))
         for each in _values(listed):
             code = _code(each, 3)
@@ -207,6 +224,7 @@ def _ranking_of(value: object, most: int | None, probabilities: bool) -> CodeAns
             left_out.append(LeftOut(code, "not a second-level code"))
         elif code in scores:
             left_out.append(LeftOut(code, "named twice"))
+        # Only codes that count use up places: an unknown or repeated one does not push out a later one.
         elif most is not None and len(scores) == most:
             left_out.append(LeftOut(code, f"beyond the first {most}"))
         elif score > 0.0:
@@ -230,14 +248,16 @@ def _pairs(value: object, probabilities: bool) -> list[tuple[str, float]] | str:
             return "its codes have no probabilities"
         if any(isinstance(each, (dict, list, tuple)) for each in listed):
             return "it is not a flat list of codes"
+        # From 1 down in equal steps that never reach 0: a score of 0 would mean that the code is not named.
         return [(_code(each, 3), 1.0 - place / len(listed)) for place, each in enumerate(listed)]
-    found = []
+    pairs = []
     for code, score in listed:
         number = _probability(score)
         if number is None:
             return f"{str(score)[:40]!r} is not a probability between 0 and 1"
-        found.append((_code(code, 3), number))
-    return sorted(found, key=lambda pair: -pair[1])
+        pairs.append((_code(code, 3), number))
+    # The sort is stable: codes of the same probability stay in the order in which they were written.
+    return sorted(pairs, key=lambda pair: -pair[1])
 
 
 def _probability(value: object) -> float | None:
@@ -250,7 +270,7 @@ def _probability(value: object) -> float | None:
 
 
 def _code(value: object, digits: int) -> str:
-    """A code as text; numbers get the zeros back that they have lost."""
+    """A code as text; a number gets back the leading zeros that it cannot have, so that 10 is ``010``."""
     text = str(value).strip()[:20]
     return text.zfill(digits) if text.isascii() and text.isdecimal() else text
 
@@ -275,55 +295,64 @@ _MARKS = (re.compile(r"final\s+answer\**\s*:", re.IGNORECASE), re.compile(r"<ans
 
 
 def _candidates(text: str, kinds: tuple[type, ...]) -> Iterator[object]:
-    """Values that a text may mean: behind the last mark, the first; without a mark, the last first."""
+    """Values that a text may mean: behind the last mark, the first value alone; without a mark, all from the last."""
     marked = max((match.end() for mark in _MARKS for match in mark.finditer(text)), default=-1)
     opening = ("{" if dict in kinds else "") + ("[" if list in kinds else "")
     # What stands before the mark is not the final answer, even where nothing behind it can be parsed.
     text = text[marked:] if marked >= 0 else text
     spans = _spans(text, opening)
+    # Without a mark the answer is at the end, behind the reasoning.
     values = (_literal(text[start:end]) for start, end in (spans if marked >= 0 else spans[::-1])[:MOST_PLACES])
-    found = (value for value in values if isinstance(value, kinds))
+    of_kind = (value for value in values if isinstance(value, kinds))
     if marked < 0:
-        yield from found
-    elif (first := next(found, None)) is not None:
+        yield from of_kind
+    elif (first := next(of_kind, None)) is not None:
         yield first
 
 
 def _spans(text: str, opening: str) -> list[tuple[int, int]]:
-    """From each opening bracket to behind the one that closes it, of those that are inside no other such pair."""
+    """Start and end of the outermost pairs of brackets, in one pass over the text.
+
+    Args:
+        text: the text to search.
+        opening: opening brackets that a pair may begin with.
+    """
     stack: list[int] = []
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for place, letter in enumerate(text):
         if letter in "{[":
             stack.append(place)
         elif letter in "}]":
             partner = "{" if letter == "}" else "["
-            # An opening bracket that is not closed before is a stray one.
+            # An opening bracket of the other kind that is still open here is a stray one.
             while stack and text[stack[-1]] != partner:
                 stack.pop()
             if stack:
                 start = stack.pop()
                 if partner in opening and place - start < LONGEST_ANSWER:
-                    while found and found[-1][0] > start:
-                        found.pop()
-                    found.append((start, place + 1))
-    return found
+                    # The pairs inside this one are parts of its value.
+                    while spans and spans[-1][0] > start:
+                        spans.pop()
+                    spans.append((start, place + 1))
+    return spans
 
 
 def _quoted(text: str) -> str:
-    """With quotes around bare digits: codes such as 010 are numbers neither in JSON nor in Python. Backslashes before
-    quotes, and quotes of typography, become plain ones.
+    """A text with quotes around bare digits, since codes such as 010 are numbers neither in JSON nor in Python.
+
+    Quotes behind a backslash, and typographic ones, become plain quotes.
     """
     plain = re.sub(r"[“”„«»]", '"', text.replace('\\"', '"')).replace("‘", "'").replace("’", "'")
     return re.sub(r"(?<![\w\"'.])(\d{1,4})(?![\w\"'.])", r'"\1"', plain)
 
 
 def _literal(text: str) -> object:
-    """A value written as JSON or as a Python literal, if need be with quotes mended; None if it is neither."""
+    """The value of a JSON text or a Python literal, if need be with its quotes mended; None if it is neither."""
     for written in (text, _quoted(text)):
         for read in (json.loads, ast.literal_eval):
             try:
                 value: object = read(written)
+            # What a model writes may nest deeper than either parser goes.
             except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
                 continue
             return value

@@ -2,7 +2,7 @@
 
 Arguments are values of the API's classes, already checked (:mod:`openfingym.suites.mirai.arguments`). The tables are
 ``events``, ``articles`` and ``event_articles``. Events of one day are in the order in which they became known, the
-latest first, so that the same call has the same answer always.
+latest first, so that the same call always has the same answer.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Codes = Sequence[CAMEOCode] | None
 Entities = Sequence[ISOCode] | None
 _LAST_DAYS = (2, 30)
-"""Days before the last one that are looked at first for the latest rows."""
+"""How many days before the last one are looked at for the latest rows, before all days are."""
 _SEARCHED = 400
-"""Articles that a search looks at first; four times as many if they hold too few events."""
+"""How many articles a search for events begins with; four times as many if they report too few events."""
 
 
 class EventApi:
@@ -43,7 +43,7 @@ class EventApi:
 
     def map_country_name_to_iso(self, name: str) -> list[Country]:
         """The countries whose names are most like a text."""
-        return [Country(ISOCode(found.iso3), found.name) for found in likely_countries(name)]
+        return [Country(ISOCode(country.iso3), country.name) for country in likely_countries(name)]
 
     def map_iso_to_country_name(self, iso_code: ISOCode) -> str:
         """The name of a country."""
@@ -51,7 +51,7 @@ class EventApi:
 
     def map_relation_description_to_cameo(self, description: str) -> list[Relation]:
         """The relations that a description fits best."""
-        return [_relation(found) for found in likely_relations(description)]
+        return [_relation(listed) for listed in likely_relations(description)]
 
     def map_cameo_to_relation(self, cameo_code: CAMEOCode) -> Relation:
         """The relation of a code."""
@@ -119,12 +119,13 @@ class EventApi:
         entity_role: str = "both",
     ) -> dict[ISOCode, int]:
         """Number of events by country on the side asked for, the most first."""
-        found: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
+        # The countries that are counted are on one side, so the other side is where the interacting ones must be.
         for role, heads, tails in (("head", None, interacted_entities), ("tail", interacted_entities, None)):
             if entity_role in {role, "both"}:
                 where = _where(date_range, heads, tails, involved_relations)
-                found.update({str(code): count for code, count in self._view.counts("events", role, where).items()})
-        return {ISOCode(code): count for code, count in sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))}
+                totals.update({str(code): count for code, count in self._view.counts("events", role, where).items()})
+        return {ISOCode(code): count for code, count in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))}
 
     def get_relation_distribution(
         self, date_range: DateRange | None = None, head_entities: Entities = None, tail_entities: Entities = None
@@ -143,8 +144,9 @@ class EventApi:
     ) -> int:
         """Number of articles."""
         where = self._articles(date_range, head_entities, tail_entities, relations, keywords)
+        # The articles with the keywords were looked for among those that meet the other conditions.
         if where is not None and keywords:
-            return len(where["id"])  # they fulfil the other conditions
+            return len(where["id"])
         return 0 if where is None else self._view.count("articles", where)
 
     def get_news_articles(
@@ -170,29 +172,38 @@ class EventApi:
         return [(Date(row["date"].isoformat()), row["title"]) for row in rows]
 
     def browse_news_article(self, date: Date, title: str) -> str:
-        """An article's day, title and text; of several with one title, that which was known first."""
+        """An article's day, title and text; of several with one title, the one that became known first."""
         rows = self._view.rows("articles", {"date": _day(date)}, columns=["id", "title"])
+        # Rows are in the order in which they became known, so the first of a title is written last and stays.
         ids = {str(row["title"]): str(row["id"]) for row in reversed(rows)}
-        found = title if title in ids else _nearest_title(title, list(ids))
-        if found is None:
+        chosen = title if title in ids else _nearest_title(title, list(ids))
+        if chosen is None:
             raise IllegalCallError(
                 f"There is no article of {date.date} with the title {shown(title)}; that day has {len(rows)} articles. "
                 "get_news_articles gives days and titles.",
                 "no_such_article",
             )
-        (row,) = self._view.rows("articles", {"id": ids[found]}, columns=["title", "text"])
+        (row,) = self._view.rows("articles", {"id": ids[chosen]}, columns=["title", "text"])
         return f"Date: {date.date}\nTitle: {row['title']}\n\n{row['text']}"
 
     def _latest(
         self, table: str, where: Mapping[str, Any], columns: Sequence[str], limit: int
     ) -> list[dict[str, object]]:
-        """The rows of the latest days."""
-        given = where.get("date", Between())
-        end = given.high or self._view.time.date()
-        # If the last days have enough, no earlier one is needed, and nearly all rows need no sorting.
-        for days in _LAST_DAYS if "id" not in where else ():  # a long list of ids is looked up once
-            start = max(given.low or date.min, date.fromordinal(max(end.toordinal() - days, 1)))
-            recent = {**where, "date": Between(start, given.high)}
+        """The rows of the latest days.
+
+        Args:
+            table: name of the table, ``events`` or ``articles``.
+            where: conditions that a row must meet, by column.
+            columns: columns of the answer.
+            limit: the most rows to give.
+        """
+        within = where.get("date", Between())
+        end = within.high or self._view.time.date()
+        # If the last days have enough, no earlier one is needed, and nearly all rows need no sorting. A list of ids
+        # may be long and is looked up once, since each look costs as much as the whole.
+        for days in _LAST_DAYS if "id" not in where else ():
+            start = max(within.low or date.min, date.fromordinal(max(end.toordinal() - days, 1)))
+            recent = {**where, "date": Between(start, within.high)}
             if self._view.count(table, recent) >= limit:
                 return self._view.rows(table, recent, columns=columns, order=["-date"], limit=limit)
         return self._view.rows(table, where, columns=columns, order=["-date"], limit=limit)
@@ -205,7 +216,10 @@ class EventApi:
         relations: Codes,
         keywords: Sequence[str] | None,
     ) -> dict[str, Any] | None:
-        """A condition on articles; None if none meets it."""
+        """Conditions on articles, by column; None if no article meets them.
+
+        Countries and relations are those of one of the events that an article reports.
+        """
         where: dict[str, Any] = {}
         if date_range is not None:
             where["date"] = _between(date_range)
@@ -224,22 +238,26 @@ class EventApi:
     def _events_about(self, text: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Events by the best match of their articles; equally good ones the latest first."""
         limit, among = _SEARCHED, None
+        # The search is among the articles of matching events, or the best articles might be of none of them.
         if where:
             among = {"id": [str(article) for article in self._view.counts("event_articles", "article", where)]}
             if not among["id"]:
                 return []
         while True:
             hits = self._view.search("articles", text, where=among, columns=["id"], limit=limit)
-            place = {str(hit.row["id"]): number for number, hit in enumerate(hits)}
-            if not place:
+            ranks = {str(hit.row["id"]): rank for rank, hit in enumerate(hits)}
+            if not ranks:
                 return []
             rows = self._view.rows(
-                "event_articles", {**where, "article": list(place)}, columns=[*_EVENT, "article"], order=["-date"]
+                "event_articles", {**where, "article": list(ranks)}, columns=[*_EVENT, "article"], order=["-date"]
             )
-            rows.sort(key=lambda row: place[str(row["article"])])
+            # The sort is stable: events of one article stay with the latest first.
+            rows.sort(key=lambda row: ranks[str(row["article"])])
+            # An event of several articles stands where the best of them does.
             events: dict[tuple[object, ...], dict[str, Any]] = {}
             for row in rows:
                 events.setdefault(tuple(row[name] for name in _EVENT), row)
+            # Fewer hits than were asked for are all that there are.
             if len(events) >= MOST_EVENTS or len(hits) < limit:
                 return list(events.values())[:MOST_EVENTS]
             limit *= 4
@@ -249,6 +267,7 @@ _EVENT = ("date", "head", "relation", "tail")
 
 
 def _where(date_range: DateRange | None, heads: Entities, tails: Entities, relations: Codes) -> dict[str, Any]:
+    """Conditions on events, by column: all of them must be met, each by any of its values."""
     where: dict[str, Any] = {}
     if date_range is not None:
         where["date"] = _between(date_range)
@@ -262,7 +281,7 @@ def _where(date_range: DateRange | None, heads: Entities, tails: Entities, relat
 
 
 def _second_level(relations: Sequence[CAMEOCode]) -> list[str]:
-    """The second-level codes that these stand for, each once."""
+    """The second-level codes of relations, each once: a first-level code stands for all its children."""
     every = (
         [child.code for child in taxonomy.children_of(relation.code)] if len(relation.code) == 2 else [relation.code]
         for relation in relations
@@ -279,11 +298,11 @@ def _day(day: Date) -> date:
     return date.fromisoformat(day.date)
 
 
-def _relation(found: taxonomy.CameoRelation) -> Relation:
-    return Relation(CAMEOCode(found.code), found.name, found.description)
+def _relation(listed: taxonomy.CameoRelation) -> Relation:
+    return Relation(CAMEOCode(listed.code), listed.name, listed.description)
 
 
 def _nearest_title(title: str, titles: Sequence[str]) -> str | None:
-    """The title that is the same but for case, spaces and kinds of quotes, or nearly so."""
+    """The title that is nearly the same, such as one copied with other quotes or spaces; None if there is none."""
     near = difflib.get_close_matches(title, titles, n=1, cutoff=0.9)
     return near[0] if near else None

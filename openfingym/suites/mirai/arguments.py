@@ -1,7 +1,7 @@
 """Arguments of the API's functions, from JSON to checked values; what is wrong becomes a text that says what is right.
 
-A day that does not exist, or lies after the current date; a code that is none; a range backwards; a list that is too
-long: each is an :class:`IllegalCallError`, which names the fault for statistics of an agent's errors.
+A day that does not exist, or lies after the current date; an unknown code; a range whose end comes first; a list that
+is too long: each is an :class:`IllegalCallError`, which names the fault for statistics of an agent's errors.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Fault = Literal[
     "not_a_call",
     "no_such_article",
 ]
-"""What is wrong with a call."""
+"""What is wrong with a call, in one word."""
 LONGEST_TEXT = 2_000
-"""Characters of a text argument."""
+"""The most characters of a text argument."""
 MOST_VALUES = 300
-"""Values of a list; there are fewer countries and relations."""
+"""The most values of a list; there are fewer countries and relations."""
 LONGEST_ARGUMENTS = 100_000
-"""Characters of the arguments of a call as JSON."""
+"""The most characters of the arguments of a call as JSON."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -61,7 +61,7 @@ def decoded(function: Function, given: str | Mapping[str, object], today: date |
         today: the current date, after which nothing may be asked; None for no limit.
 
     Raises:
-        IllegalCallError: an argument is missing, unknown, or none of its type.
+        IllegalCallError: an argument is missing, unknown, or not of its type.
     """
     values = _parsed(function, given)
     known = {parameter.name: parameter for parameter in function.parameters}
@@ -71,14 +71,14 @@ def decoded(function: Function, given: str | Mapping[str, object], today: date |
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise IllegalCallError(f"{function.name} has no argument {shown(name)}{hint or '.'} {takes}.")
-    found: dict[str, object] = {}
+    arguments: dict[str, object] = {}
     for parameter in function.parameters:
         value = values.get(parameter.name)
         if value is not None:
-            found[parameter.name] = _DECODERS[parameter.kind](value, parameter, today)
+            arguments[parameter.name] = _DECODERS[parameter.kind](value, parameter, today)
         elif not parameter.optional:
             raise IllegalCallError(f"{function.name} needs the argument {parameter.name}: {parameter.about}.")
-    return found
+    return arguments
 
 
 def shown(value: object) -> str:
@@ -102,6 +102,7 @@ def _parsed(function: Function, given: str | Mapping[str, object]) -> Mapping[st
 
 
 def _example(function: Function) -> str:
+    """Arguments of a function as a JSON object, for a message."""
     examples: dict[str, object] = {
         "date_range": {"start_date": "2023-06-01", "end_date": "2023-06-30"},
         "head_entities": ["USA"],
@@ -123,6 +124,7 @@ def _text(value: object, parameter: Parameter, _today: date | None = None) -> st
         raise IllegalCallError(
             f"{parameter.name} must have at most {LONGEST_TEXT} characters, but received {len(value)}."
         )
+    # JSON may escape one half of a surrogate pair, which no text in UTF-8 can hold and no database takes.
     if not value.isprintable() and any(0xD800 <= ord(letter) < 0xE000 for letter in value):
         raise IllegalCallError(f"{parameter.name} must be Unicode text, but received: {shown(value)}.")
     return value
@@ -137,6 +139,7 @@ def _role(value: object, parameter: Parameter, _today: date | None) -> str:
 def _date(value: object, _parameter: Parameter | None, today: date | None) -> Date:
     value = _inner(value, "date")
     try:
+        # By itself, fromisoformat would also take 20230601 and 2023-W22-4.
         if not isinstance(value, str) or not _DAY.fullmatch(value.strip()):
             raise ValueError
         day = date.fromisoformat(value.strip())
@@ -173,6 +176,7 @@ def _iso_code(value: object, _parameter: Parameter, _today: date | None) -> ISOC
     code = value.strip().upper() if isinstance(value, str) and len(value) < 20 else None
     if code is not None and taxonomy.is_country(code):
         return ISOCode(code)
+    # What is no code is often a name, for which there are codes to suggest.
     hint = ""
     if isinstance(value, str) and 1 < len(value.strip()) <= LONGEST_TEXT:
         near = [f"{country.iso3} ({country.name})" for country in likely_countries(value)[:3]]
@@ -188,14 +192,15 @@ def _cameo_code(value: object, _parameter: Parameter, _today: date | None) -> CA
     code = value.strip() if isinstance(value, str) and len(value) < 20 else None
     if code is not None and (taxonomy.is_relation(code, level=1) or taxonomy.is_relation(code, level=2)):
         return CAMEOCode(code)
+    # A third-level code has its parent in its first digits, and a number has lost its leading zeros.
     near: list[str] = []
     if code is not None and taxonomy.is_relation(code, level=3):
         near = [code[:3]]
     elif isinstance(value, int) or (code is not None and code.isdecimal() and code.isascii()):
         digits = str(value).strip()
         padded = [digits.zfill(width) for width in (2, 3) if len(digits) <= width]
-        near = [one for one in padded if taxonomy.is_relation(one)]
-    hint = f" Perhaps: {', '.join(f'{one!r} ({taxonomy.relation(one).name})' for one in near)}." if near else ""
+        near = [each for each in padded if taxonomy.is_relation(each)]
+    hint = f" Perhaps: {', '.join(f'{each!r} ({taxonomy.relation(each).name})' for each in near)}." if near else ""
     raise IllegalCallError(
         "CAMEOCode must be a text of two digits (first level, such as '01') or three (second level, such as '010') "
         f"that is in the ontology, but received: {shown(value)}.{hint}",
@@ -206,6 +211,8 @@ def _cameo_code(value: object, _parameter: Parameter, _today: date | None) -> CA
 def _list_of(
     decode: Callable[[object, Parameter, date | None], object],
 ) -> Callable[[object, Parameter, date | None], tuple[object, ...]]:
+    """A decoder of lists, from one of their values; a value by itself is a list of one."""
+
     def decode_all(value: object, parameter: Parameter, today: date | None) -> tuple[object, ...]:
         listed = list(value) if isinstance(value, (list, tuple)) else [value]
         if not listed:
@@ -214,13 +221,14 @@ def _list_of(
             raise IllegalCallError(
                 f"{parameter.name} must have at most {MOST_VALUES} values, but received {len(listed)}."
             )
+        # Each value once, in the order in which they were given.
         return tuple(dict.fromkeys(decode(each, parameter, today) for each in listed))
 
     return decode_all
 
 
 def _inner(value: object, *names: str) -> object:
-    """The one attribute of a class that is written as a JSON object, such as ``{"code": "USA"}``."""
+    """The value of a class of one attribute that is written as a JSON object, such as ``{"code": "USA"}``."""
     if isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in names:
         inner: object = next(iter(value.values()))
         return inner

@@ -1,4 +1,4 @@
-"""How a model is asked MIRAI's questions: the paper's prompts, what it retrieves, its rankings and its vote."""
+"""How a model is asked MIRAI's questions: the paper's prompts, the forms of an answer, and the vote over several."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openfingym.suites.suite import SuiteQuestion
 
 VOTES = 2
-"""Answers that must name a code, of several: the paper's text has more than two, its code at least two."""
+"""How many of several answers must name a code: the paper's text says more than two, its code at least two."""
 STYLES: Mapping[str, tuple[AnswerStyle, int | None]] = {
     "set": ("set", None),
     "top10": ("ranking", 10),
@@ -33,7 +33,7 @@ STYLES: Mapping[str, tuple[AnswerStyle, int | None]] = {
     "probabilities30": ("probabilities", 30),
     "probabilities": ("probabilities", None),
 }
-"""Forms in which an agent may be asked for its answer: what it is, and how many codes of it count."""
+"""Forms in which an agent may be asked for its answer, by name: the style, and how many codes count (None: all)."""
 
 
 def form_of(name: str) -> AnswerForm:
@@ -48,42 +48,48 @@ def form_of(name: str) -> AnswerForm:
 
 
 def read(answer: object) -> NDArray[np.float64]:
-    """A set of codes; or a ranking of second-level codes, with probabilities or without, whose numbers are scores.
+    """The numbers of a set of codes, or of a ranking of second-level codes with or without probabilities.
 
     Raises:
-        UnreadableAnswerError: it is neither.
+        UnreadableAnswerError: the answer is neither.
     """
-    found = answers.parsed_set(answer)
-    if isinstance(found, answers.Unparsed):
+    parsed = answers.parsed_set(answer)
+    if isinstance(parsed, answers.Unparsed):
         ranked = answers.parsed_ranking(answer)
+        # The complaint is about the set, which is the form that was asked for.
         if isinstance(ranked, answers.Unparsed):
-            raise UnreadableAnswerError(f"The answer could not be parsed: {found.found}.")
-        found = ranked
-    return found.numbers()
+            raise UnreadableAnswerError(f"The answer could not be parsed: {parsed.complaint}.")
+        parsed = ranked
+    return parsed.numbers()
 
 
 def write(numbers: NDArray[np.float64]) -> object:
-    """A set of codes; where they have scores, the second-level ones with these, the highest first."""
+    """A set of codes as a dictionary by first-level code; if they have scores, second-level codes with their scores."""
+    # Twelve digits leave out the noise of a mean of floats, such as 0.30000000000000004.
     named = {
         label: round(float(number), 12) for label, number in zip(answers.labels(), numbers, strict=True) if number > 0
     }
     second = {code: number for code, number in named.items() if len(code) == 3}
     if any(number < 1.0 for number in second.values()):
         return dict(sorted(second.items(), key=lambda pair: -pair[1]))
+    # All scores are 1, as those of a set are.
     first = sorted(code for code in named if len(code) == 2)
     return {root: sorted(code for code in second if code[:2] == root) for root in first}
 
 
-def voted(found: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The codes that enough answers name; of fewer answers than that, all must. Scores are means over all answers, but
-    for sets of codes, where a first-level code stays if one of its second-level codes does.
+def voted(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The codes that at least :data:`VOTES` answers name, or all of them if there are fewer answers.
+
+    The score of a code is its mean over all answers, or 1 if all answers are sets. A first-level code stays if one of
+    its second-level codes does.
     """
-    stacked = np.stack(found)
+    stacked = np.stack(samples)
     named = stacked > 0.0
     scores = 1.0 if np.isin(stacked, (0.0, 1.0)).all() else stacked.mean(axis=0)
-    kept = np.where(named.sum(axis=0) >= min(VOTES, len(found)), scores, 0.0)
+    kept = np.where(named.sum(axis=0) >= min(VOTES, len(samples)), scores, 0.0)
     labels = answers.labels()
-    if len(kept) == len(labels):  # relations, and no countries
+    # Answers of countries have another length, and no levels.
+    if len(kept) == len(labels):
         for place, code in enumerate(labels):
             if len(code) == 3 and kept[place] > 0.0:
                 kept[labels.index(code[:2])] = 1.0
@@ -92,7 +98,8 @@ def voted(found: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 def prompt(question: SuiteQuestion, way: Approach, subset: str, found: object) -> Prompt:
     """The paper's prompt; see :meth:`openfingym.suites.suite.Suite.prompt`."""
-    style, most = STYLES.get(way.answer, STYLES["set"])  # of countries there is a list alone
+    # The usual form has no name; questions for countries have one form, "list", for which the style is not used.
+    style, most = STYLES.get(way.answer, STYLES["set"])
     return prompt_of(
         _style(way),
         asked(question),
@@ -120,7 +127,7 @@ def read_call(text: str) -> tuple[str, dict[str, object]]:
     """The function that a line of text calls, with its arguments as JSON values.
 
     Raises:
-        UnreadableCallError: it is no call; in the paper's words.
+        UnreadableCallError: the line is not a call; the message is in the paper's words.
     """
     try:
         return parsed_call(text)
@@ -129,7 +136,7 @@ def read_call(text: str) -> tuple[str, dict[str, object]]:
 
 
 def _read_ranking(answer: object, *, most: int | None, probabilities: bool) -> NDArray[np.float64]:
-    found = answers.parsed_ranking(answer, most, probabilities=probabilities)
-    if isinstance(found, answers.Unparsed):
-        raise UnreadableAnswerError(f"The answer could not be parsed: {found.found}.")
-    return found.numbers()
+    ranked = answers.parsed_ranking(answer, most, probabilities=probabilities)
+    if isinstance(ranked, answers.Unparsed):
+        raise UnreadableAnswerError(f"The answer could not be parsed: {ranked.complaint}.")
+    return ranked.numbers()

@@ -10,13 +10,13 @@ from openfingym.suites.mirai.arguments import IllegalCallError, shown
 from openfingym.suites.mirai.functions import FUNCTIONS
 
 LONGEST_CALL = 20_000
-"""Characters of a call."""
+"""The most characters of a call; parsing takes time and memory in proportion."""
 _ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "Date": ("date",),
     "ISOCode": ("code", "iso_code"),
     "CAMEOCode": ("code", "cameo_code"),
 }
-"""Classes of one attribute, which stand for its value, and the names under which it may be given."""
+"""Classes of one attribute, which stand for its value, with the names under which models give the attribute."""
 _RANGE = ("start_date", "end_date")
 _FENCED = re.compile(r"\A```(?:python|py|tool_code)?\s*\n?(.*?)\n?```\Z", re.DOTALL)
 _EXPECTED = (
@@ -47,6 +47,7 @@ def parsed_call(text: str) -> tuple[str, dict[str, object]]:
     if not isinstance(tree, ast.Call) or not _name(tree):
         raise IllegalCallError(f"{_EXPECTED}, but received: {shown(line)}.", "not_a_call")
     name = _name(tree)
+    # What an unknown function takes cannot be told; whoever answers the call says that there is none.
     if name not in FUNCTIONS:
         return name, {}
     parameters = tuple(parameter.name for parameter in FUNCTIONS[name].parameters)
@@ -55,28 +56,28 @@ def parsed_call(text: str) -> tuple[str, dict[str, object]]:
 
 
 def _name(call: ast.Call) -> str:
-    """What is called; empty where that is no plain name."""
+    """The name of what is called; empty if it is an attribute or another expression."""
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def _bound(call: ast.Call, name: str, parameters: tuple[str, ...]) -> dict[str, ast.expr]:
-    """The arguments of a call by name, those without a name in the order of the parameters."""
+    """The arguments of a call by name; positional ones are those of the parameters in their order."""
     if len(call.args) > len(parameters):
         raise IllegalCallError(
             f"{name} takes {len(parameters)} arguments ({', '.join(parameters)}); {len(call.args)} given."
         )
-    found = dict(zip(parameters, call.args, strict=False))
+    bound = dict(zip(parameters, call.args, strict=False))
     for keyword in call.keywords:
         if keyword.arg is None or any(isinstance(node, ast.Starred) for node in call.args):
             raise IllegalCallError(f"{name} must be called without * and **.")
-        if keyword.arg in found:
+        if keyword.arg in bound:
             raise IllegalCallError(f"{name} is given the argument {keyword.arg} twice.")
-        found[keyword.arg] = keyword.value
-    return found
+        bound[keyword.arg] = keyword.value
+    return bound
 
 
 def _value(node: ast.expr) -> object:
-    """A JSON value of an argument, as it is written."""
+    """The JSON value of an argument as it is written: literals and the API's classes alone, as nothing is evaluated."""
     match node:
         case ast.Constant(value=str() | int() | float() | None as value) if not isinstance(value, bool):
             return value
@@ -88,23 +89,26 @@ def _value(node: ast.expr) -> object:
         case ast.Call() if _name(node) in _ATTRIBUTES:
             return _only(node, _ATTRIBUTES[_name(node)])
         case ast.Call() if _name(node) == "DateRange":
-            given = _bound(node, "DateRange", _RANGE)
-            return {side: _value(each) for side, each in given.items()}
-    try:
-        written = ast.unparse(node)
-    except (RecursionError, ValueError):
-        written = "an expression"
+            sides = _bound(node, "DateRange", _RANGE)
+            return {side: _value(each) for side, each in sides.items()}
     raise IllegalCallError(
         "Arguments must be texts, lists, None, and the classes Date, DateRange, ISOCode and CAMEOCode, but received: "
-        f"{shown(written)}."
+        f"{shown(_written(node))}."
     )
 
 
 def _only(node: ast.Call, names: tuple[str, ...]) -> object:
-    """The one attribute of a class."""
-    given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in names)]
-    if len(given) != 1 or len(node.args) + len(node.keywords) != 1:
-        raise IllegalCallError(
-            f"{_name(node)} takes one argument, {names[0]}, but received: {shown(ast.unparse(node))}."
-        )
-    return _value(given[0])
+    """The value of a class of one attribute, given by position or under one of its names."""
+    values = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in names)]
+    if len(values) != 1 or len(node.args) + len(node.keywords) != 1:
+        raise IllegalCallError(f"{_name(node)} takes one argument, {names[0]}, but received: {shown(_written(node))}.")
+    return _value(values[0])
+
+
+def _written(node: ast.expr) -> str:
+    """An expression as Python text, for a message."""
+    # A long chain of operators can be parsed and yet be too deep to be written again.
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):
+        return "an expression"

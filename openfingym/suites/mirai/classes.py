@@ -1,6 +1,7 @@
 """The eight classes of the API, with the paper's names and attributes.
 
-This file is a part of the module that programs in a container get, so it imports nothing but the standard library.
+From the first class on, the text of this file is a part of prompts and of the module that programs in a container get.
+So it imports nothing but the standard library, and a changed byte makes another package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The API as a Python module for programs in a container: the standard library alone, and no pickles.
+"""The text of the Python module by which programs in a container call the API: the standard library alone.
 
 Its functions send their name and their arguments as JSON through a transport, and rebuild the classes from the JSON
-that comes back. What a function may be asked, and what not, is decided on the other side.
+that comes back; a pickle from the container could run code on the host. What a function may be asked is decided on the
+other side, because a program may change the module at will.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from openfingym.suites.mirai.functions import Function, documentation, functions
 
 MODULE = "mirai_api"
 """Name of the module in a container."""
+# The text goes into packages, whose digests are recorded: a changed byte makes another package.
 _HEAD = '''"""The API of the event database. Made from its description; do not edit.
 
     import interface
@@ -108,6 +110,7 @@ def _list_of(rebuild):
 def _counts_of(key):
     return lambda pairs: {key(code): count for code, count in pairs}
 '''
+# How the module rebuilds what openfingym.suites.mirai.tools.as_json made of an answer, by the type that it states.
 _REBUILD = {
     "int": "_same",
     "str": "_same",
@@ -124,6 +127,9 @@ _REBUILD = {
 def client_source(subset: str = "full") -> str:
     """The text of the module, with the functions of a subset.
 
+    Args:
+        subset: name of the subset of the API's functions.
+
     Raises:
         UsageError: there is no such subset.
     """
@@ -134,8 +140,10 @@ def client_source(subset: str = "full") -> str:
 
 
 def api_description(subset: str = "full") -> str:
-    """The API as a prompt shows it: all classes, and the functions of a subset with docstrings and without bodies;
-    empty for ``none``.
+    """The API as a prompt shows it: all classes, and the functions of a subset with docstrings and without bodies.
+
+    Args:
+        subset: name of the subset of the API's functions; ``none`` gives an empty text.
 
     Raises:
         UsageError: there is no such subset.
@@ -149,11 +157,13 @@ def api_description(subset: str = "full") -> str:
 
 
 def _classes() -> str:
+    """The eight classes as their source has them, without the module's docstring and imports."""
     text = (resources.files("openfingym.suites.mirai") / "classes.py").read_text(encoding="utf-8")
     return "\n\n" + text[text.index("@dataclass") :].rstrip() + "\n"
 
 
 def _stub(function: Function, body: str) -> str:
+    """The definition of a function as text, with a body of one line."""
     return f'{function.signature}:\n    """{documentation(function)}"""\n    {body}\n'
 
 

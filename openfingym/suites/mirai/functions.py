@@ -1,4 +1,4 @@
-"""The description of the API: its 14 functions, from which everything else that speaks of them is made.
+"""The description of the API: its 14 functions, from which everything else that states them is made.
 
 The text in a prompt, the schemas of tools, the checks of arguments and the module that programs get all come from
 :data:`FUNCTIONS`.
@@ -16,13 +16,13 @@ Group = Literal["names", "events", "news"]
 Kind = Literal[
     "str", "Date", "DateRange", "ISOCode", "CAMEOCode", "Role", "List[ISOCode]", "List[CAMEOCode]", "List[str]"
 ]
-"""Type of an argument. Role is a text of three choices."""
+"""The type of an argument; ``Role`` is a string, one of :data:`ROLES`."""
 MOST_EVENTS = 30
-"""Events that one call of get_events returns."""
+"""The most events that one call of get_events returns."""
 MOST_ARTICLES = 15
-"""Articles that one call of get_news_articles returns."""
+"""The most articles that one call of get_news_articles returns."""
 MOST_NAMES = 5
-"""Countries or relations that a search by name or description returns."""
+"""The most countries or relations that a search by name or description returns."""
 ROLES = ("head", "tail", "both")
 SUBSETS: Mapping[str, tuple[Group, ...]] = {
     "full": ("names", "events", "news"),
@@ -30,7 +30,7 @@ SUBSETS: Mapping[str, tuple[Group, ...]] = {
     "news": ("names", "news"),
     "none": (),
 }
-"""What an agent may call, by name: all, without news, without events, nothing."""
+"""Groups of functions that an agent may call, by the name of the subset."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,13 @@ class Parameter:
     name: str
     kind: Kind
     about: str
+    """What it means, for people and models."""
     optional: bool = True
-    """Whether it may be left out, or None."""
+    """Whether it may be left out or be None."""
 
     @property
     def annotation(self) -> str:
-        """Its type as Python text."""
+        """Its type, and its default if it has one, as Python text."""
         kind = "str" if self.kind == "Role" else self.kind
         return f"Optional[{kind}] = None" if self.optional else kind
 
@@ -57,22 +58,24 @@ class Function:
     name: str
     group: Group
     about: str
+    """What it does, in a sentence."""
     parameters: tuple[Parameter, ...]
     returns: str
-    """Type of the answer as Python text."""
+    """The type of the answer as Python text."""
     answer: str
-    """What the answer is."""
+    """What the answer is, as a part of a sentence."""
     example: str
+    """A call of it, as a line of Python."""
 
     @property
     def signature(self) -> str:
-        """As the first line of its definition, without the colon."""
+        """The first line of its definition, without the colon."""
         listed = ", ".join(f"{each.name}: {each.annotation}" for each in self.parameters)
         return f"def {self.name}({listed}) -> {self.returns}"
 
     @property
     def schema(self) -> dict[str, object]:
-        """JSON schema of its arguments."""
+        """The JSON schema of its arguments."""
         properties = {each.name: {**_SCHEMAS[each.kind], "description": each.about} for each in self.parameters}
         required = [each.name for each in self.parameters if not each.optional]
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -275,11 +278,14 @@ FUNCTIONS: Mapping[str, Function] = {
         ),
     )
 }
-"""The functions by name, in the order of the paper."""
+"""The functions by name, in the paper's order."""
 
 
 def functions_of(subset: str) -> tuple[Function, ...]:
     """The functions that an agent may call.
+
+    Args:
+        subset: name of the subset, a key of :data:`SUBSETS`.
 
     Raises:
         UsageError: there is no such subset.
@@ -290,7 +296,7 @@ def functions_of(subset: str) -> tuple[Function, ...]:
 
 
 def documentation(function: Function) -> str:
-    """The docstring of a function, indented by four, without quotes."""
+    """The docstring of a function, indented by four spaces, without its quotes."""
     listed = "".join(f"        {each.name}: {each.about}.\n" for each in function.parameters)
     return (
         f"{function.about}\n\n    Parameters:\n{listed}\n"

@@ -1,6 +1,7 @@
-"""Questions for countries: towards which will a country have a relation on a day, ``(t + l, s, r, ?)``.
+"""Questions for countries: towards which will a country take a relation on a day, ``(t + l, s, r, ?)``.
 
-An answer is a list of countries, the likeliest first; its numbers are 1 over the place of each, float64[countries].
+An answer is a list of countries, the likeliest first. As numbers, float64[countries], each country that is named has 1
+over its place in the list.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ TEXT = (
 """The paper's question for relations (appendix F.1.2), turned round."""
 FORM = f"{answers.COUNTRY_FORM}; the most likely country first"
 _SAMPLES = 10
-"""Countries of an answer that is drawn."""
+"""How many countries an answer that is drawn names."""
 
 
 @cache
@@ -43,12 +44,12 @@ def read(answer: object) -> NDArray[np.float64]:
     """The numbers of a list of countries.
 
     Raises:
-        UnreadableAnswerError: it is none.
+        UnreadableAnswerError: the answer is not such a list.
     """
-    found = answers.parsed_countries(answer)
-    if isinstance(found, answers.Unparsed):
-        raise UnreadableAnswerError(f"The answer could not be parsed: {found.found}.")
-    return _numbers(found.countries)
+    parsed = answers.parsed_countries(answer)
+    if isinstance(parsed, answers.Unparsed):
+        raise UnreadableAnswerError(f"The answer could not be parsed: {parsed.complaint}.")
+    return _numbers(parsed.countries)
 
 
 def write(numbers: NDArray[np.float64]) -> object:
@@ -58,7 +59,7 @@ def write(numbers: NDArray[np.float64]) -> object:
 
 
 def truth(query: splits.Query) -> NDArray[np.float64]:
-    """1 for the countries that it came to, else 0."""
+    """The true answer of a query, float64[countries]: 1 for the countries of its events, else 0."""
     return (_numbers(query.answers) > 0).astype(np.float64)
 
 
@@ -88,17 +89,18 @@ def prior(truths: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def skillless(truths: NDArray[np.float64], rows: int, generator: np.random.Generator) -> dict[str, NDArray[np.float64]]:
-    """Nothing, every country alike or by its code, few of the most frequent, and some that are drawn."""
+    """Answers without skill by name: nothing, every country, a few of the most frequent, and some that are drawn."""
     often = _by_frequency(truths)
-    found = {"nothing": np.zeros((rows, truths.shape[1])), "every country alike": np.ones((rows, truths.shape[1]))}
+    guesses = {"nothing": np.zeros((rows, truths.shape[1])), "every country alike": np.ones((rows, truths.shape[1]))}
     fixed = {"every country by its code": labels(), "the most frequent backwards": often[::-1]}
     fixed |= {f"the {most} most frequent": often[:most] for most in (1, 3, 10)}
-    found |= {name: np.repeat(_numbers(listed)[None], rows, axis=0) for name, listed in fixed.items()}
+    guesses |= {name: np.repeat(_numbers(listed)[None], rows, axis=0) for name, listed in fixed.items()}
     chances = truths.mean(axis=0) / truths.mean(axis=0).sum()
+    # Without replacement no more can be drawn than have a chance.
     size = min(_SAMPLES, int((chances > 0).sum()))
     drawn = [generator.choice(len(chances), size, replace=False, p=chances) for _ in range(rows)]
-    found["drawn as often as in training"] = np.stack([_numbers([labels()[one] for one in row]) for row in drawn])
-    return found
+    guesses["drawn as often as in training"] = np.stack([_numbers([labels()[place] for place in row]) for row in drawn])
+    return guesses
 
 
 def _by_frequency(truths: NDArray[np.float64]) -> Sequence[str]:
@@ -107,11 +109,12 @@ def _by_frequency(truths: NDArray[np.float64]) -> Sequence[str]:
 
 
 def _numbers(countries: Sequence[str]) -> NDArray[np.float64]:
-    place: Mapping[str, int] = _places()
-    found = np.zeros(len(place))
-    for number, code in enumerate(countries, 1):
-        found[place[code]] = 1.0 / number
-    return found
+    """Countries in the order of a ranking as numbers, float64[countries]: 1 over the place, and 0 for the others."""
+    places = _places()
+    row = np.zeros(len(places))
+    for rank, code in enumerate(countries, 1):
+        row[places[code]] = 1.0 / rank
+    return row
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The suite's data under the names of the paper's tables, for programs that read those."""
+"""The suite's data written under the names of the paper's tables, for programs that read those."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ QUERIES = (
     "Actor2CountryName", "AnswerList", "AnswerDict",
 )  # fmt: skip
 ABSTRACT_CHARACTERS = 300
+"""How many characters of an article's text are its abstract."""
 _EVER = datetime(9999, 1, 1, tzinfo=UTC)
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
            "November", "December")  # fmt: skip
@@ -35,27 +36,28 @@ _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "Augu
 def write_paper_tables(vault: Vault, folder: Path, *, months: Sequence[str] = PAPER_MONTHS) -> None:
     """Write ``data_kg.csv``, ``data_news.csv`` and ``test/MONTH/relation_query.csv``, with tabs between columns.
 
-    The whole database is written, whatever was known when: these files are for evaluating, not for showing to agents.
+    The whole database is written, whatever was known when: these files are for evaluation, and not for agents.
 
     Args:
-        vault: vault with the final tables of the suite.
-        folder: where they are written; it must not exist.
-        months: months of test sets.
+        vault: the vault with the final tables of the suite.
+        folder: the folder to write them to; it must not exist.
+        months: months of which test sets are written, such as ``2024-02``.
 
     Raises:
         StoreError: the folder exists, or cannot be written.
         DataError: a month has too few queries.
     """
+    # First, since a month without enough queries is refused before anything is written.
     queries = {month: relation_queries(vault, month) for month in months}
     view = vault.as_of(_EVER)
     articles: list[dict[str, Any]] = view.rows("articles")
     links: list[dict[str, Any]] = view.rows("event_articles")
     numbers = {row["id"]: number for number, row in enumerate(articles)}
-    told: dict[tuple[date, str, str, str], list[int]] = defaultdict(list)
+    documents: dict[tuple[date, str, str, str], list[int]] = defaultdict(list)
     for row in links:
-        told[row["date"], row["head"], row["relation"], row["tail"]].append(numbers[row["article"]])
+        documents[row["date"], row["head"], row["relation"], row["tail"]].append(numbers[row["article"]])
     with store_errors(folder), whole_folder(folder) as partial:
-        _write(partial / "data_kg.csv", KG, _kg(told))
+        _write(partial / "data_kg.csv", KG, _kg(documents))
         news = (
             [numbers[row["id"]], row["id"], row["url"], row["date"], row["title"], row["text"],
              row["text"][:ABSTRACT_CHARACTERS]]
@@ -72,18 +74,23 @@ def write_paper_tables(vault: Vault, folder: Path, *, months: Sequence[str] = PA
             _write(partial / "test" / month / "relation_query.csv", QUERIES, rows)
 
 
-def _kg(told: dict[tuple[date, str, str, str], list[int]]) -> Iterable[list[object]]:
-    """A row for each event and article."""
-    for (day, head, code, tail), documents in sorted(told.items()):
-        found = relation(code)
-        for document in sorted(documents):
+def _kg(documents: dict[tuple[date, str, str, str], list[int]]) -> Iterable[list[object]]:
+    """The rows of the knowledge graph: one for each event and article of it.
+
+    Args:
+        documents: numbers of the articles of each event, by day, head, relation and tail.
+    """
+    for (day, head, code, tail), numbers in sorted(documents.items()):
+        cameo = relation(code)
+        for number in sorted(numbers):
             yield [
-                day, head, tail, code, country(head).name, country(tail).name, found.name, found.quad,
-                QUAD_NAMES[found.quad], document, json.dumps(sorted(documents)),
+                day, head, tail, code, country(head).name, country(tail).name, cameo.name, cameo.quad,
+                QUAD_NAMES[cameo.quad], number, json.dumps(sorted(numbers)),
             ]  # fmt: skip
 
 
 def _in_words(day: date) -> str:
+    """A day in the paper's words, in English whatever the locale of this machine."""
     return f"{_MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 

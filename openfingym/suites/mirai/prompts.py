@@ -1,4 +1,4 @@
-"""The paper's prompts, filled for a query.
+"""The paper's prompts, filled in for a question.
 
 The texts of ReAct with single functions, of ReAct with code blocks and of the thinking model are the paper's (F.1, F.2,
 F.3), word for word but for what is filled in. The paper does not print those of direct questions, of retrieval and of
@@ -24,7 +24,7 @@ AnswerStyle = Literal["set", "ranking", "probabilities"]
 FIRST_DAY = date(2023, 1, 1)
 """First day of the paper's database."""
 STEPS = 20
-"""Steps that an agent has."""
+"""How many steps an agent has by default."""
 
 
 def prompt_of(
@@ -42,15 +42,16 @@ def prompt_of(
     """The prompt of a style for a question.
 
     Args:
-        style: how the model is to work.
-        question: what is asked.
-        subset: functions of the API that it has (:data:`~openfingym.suites.mirai.functions.SUBSETS`).
+        style: how the model is to come to its answer.
+        question: the question to ask.
+        subset: functions of the API that the model has, a key of
+            :data:`~openfingym.suites.mirai.functions.SUBSETS`.
         answer: form of the answer to a question for relations: a set of codes, a ranking, or one with probabilities.
         most: how many codes a ranking shall have; None for all that are possible.
-        retrieved: events and articles that are given with the question, for ``retrieval``.
-        first_day: first day of the database.
-        steps: most steps that it may take.
-        simulated: whether the world is a simulator's, which the prompt then says.
+        retrieved: events and articles that are given with the question in the style ``retrieval``.
+        first_day: the first day of the database.
+        steps: the most steps that the model may take.
+        simulated: whether the world is made up by a simulator, which the prompt then says.
     """
     values = {
         "head": question.head,
@@ -75,6 +76,7 @@ def prompt_of(
     values["answer"] = _filled(f"answer-{form}", values)
     values["task"] = _filled(f"task-{asked}", {})
     query = _filled(f"query-{asked}", values)
+    # F.3 is one message of the user's, and quotes codes with single quotes where F.1 has double ones.
     if style == "thinking":
         values["ontology"] = values["ontology"].replace('"', "'")
         values |= {"query": query, "api_description": api_description(subset), **_tagged(values["answer"])}
@@ -92,30 +94,34 @@ def in_words(day: date) -> str:
 
 
 def _context(style: Style, retrieved: Retrieved | None, values: dict[str, str]) -> str:
-    """What a question is given beside itself."""
+    """What is given with a question: the dictionary of codes, or what was retrieved; else nothing."""
     if style == "dictionary":
         relations = sorted((*taxonomy.relations(1), *taxonomy.relations(2)), key=lambda relation: relation.code)
         entries = "\n".join(f"{each.code}: {each.name}. {each.description}" for each in relations)
         return _filled("dictionary", {"entries": entries})
     if style != "retrieval" or retrieved is None:
         return ""
-    found = ""
+    context = ""
     if retrieved.events is not None:
         listed = "\n".join(map(repr, retrieved.events)) or "None."
-        found += _filled("context-events", {"events": listed})
+        context += _filled("context-events", {"events": listed})
     if retrieved.articles is not None:
         listed = (
             "\n\n".join(f"{each.date.date}: {each.title}\n{each.content}" for each in retrieved.articles) or "None."
         )
-        found += _filled("context-news", {**values, "articles": listed})
-    return found
+        context += _filled("context-news", {**values, "articles": listed})
+    return context
 
 
 def _tagged(answer: str) -> dict[str, str]:
-    """The same form of an answer in the tags of thinking models, and how it is evaluated."""
+    """The form of an answer in the tags of thinking models, and how answers are evaluated, as parts of the prompt F.3.
+
+    Args:
+        answer: the form of the answer as F.1 states it, an empty line, and how answers are evaluated.
+    """
     form, _, evaluation = answer.partition("\n\n")
     start, _, example = form.partition(' For example, "Action: Final Answer: ')
-    # As F.3 has it, which is not quite as F.1 has it.
+    # The wording of F.3 differs from that of F.1 in these places.
     start = start.replace("answer should be", "answer must be").replace(
         "the keys are the forecasted", "the keys are forecasted"
     )

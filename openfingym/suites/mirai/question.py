@@ -1,4 +1,4 @@
-"""A question of the suite as data."""
+"""Questions of the suite as data: for the relations of a pair, or for the countries of a relation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class RelationQuestion:
     day: date
     """The day that is asked about."""
     head: str
-    """ISO 3166-1 alpha-3 code of who acts."""
+    """ISO 3166-1 alpha-3 code of the country that acts."""
     tail: str
-    """The same of whom it is done to."""
+    """ISO 3166-1 alpha-3 code of the country that is acted upon."""
     today: date
     """The current date: the last day of which anything is known."""
 
@@ -27,13 +27,13 @@ class RelationQuestion:
 
 @dataclass(frozen=True)
 class ObjectQuestion:
-    """With which countries one country will have a relation on a day."""
+    """Towards which countries one country will take a relation on a day."""
 
     day: date
     """The day that is asked about."""
     head: str
-    """ISO 3166-1 alpha-3 code of who acts."""
+    """ISO 3166-1 alpha-3 code of the country that acts."""
     relation: str
-    """Second-level code of what is done."""
+    """Second-level CAMEO code of the relation."""
     today: date
     """The current date: the last day of which anything is known."""

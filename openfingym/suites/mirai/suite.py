@@ -1,19 +1,19 @@
-"""MIRAI as a suite: a month's queries, the functions of its API as tools, and sets of CAMEO codes as answers."""
+"""MIRAI as a suite of questions: a month's queries, the functions of its API as tools, and CAMEO codes as answers."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.data.dataset import DatasetInfo
-from openfingym.errors import DataError, OpenFinGymError
+from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.suites.asking import Approach, Prompt
-from openfingym.suites.mirai import answers, asking, objects, retrieval, splits, taxonomy
+from openfingym.suites.mirai import answers, asking, months, objects, retrieval, splits, taxonomy
 from openfingym.suites.mirai.breakdown import breakdown_of
 from openfingym.suites.mirai.client import MODULE, client_source
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
@@ -44,9 +44,11 @@ PULLED = "mirai"
 ASKS = ("relations", "objects")
 """What a query leaves open: the relations between two countries, or the countries of a relation."""
 TRAIN_MONTHS = 3
+"""How many months' queries are given with their answers."""
 PRACTICE = 20
-"""Queries of the month before that are for practice."""
+"""How many queries of the month after those are for practice."""
 FIRST_LEVEL = len(taxonomy.relations(1))
+"""How many labels of an answer are first-level codes; second-level codes follow them."""
 TEXT = (
     "Please forecast the relations that {head} will take towards {tail} on {day} based on historical information up to "
     "{known}. I.e. forecast the relation CAMEO codes in query event Event(date={date}, "
@@ -57,14 +59,16 @@ TEXT = (
 
 @dataclass(frozen=True)
 class MiraiOptions:
-    """What a task chooses."""
+    """What a task chooses of the suite."""
 
     months: tuple[str, ...]
     """The months that are asked about, one after another."""
     horizon: int
+    """Days from the last known day to the day that is asked about."""
     subset: str
+    """Name of the subset of the API's functions that agents may call."""
     asks: str
-    """One of :data:`ASKS`."""
+    """What is asked for, one of :data:`ASKS`."""
 
 
 class MiraiSuite(Suite):
@@ -76,12 +80,15 @@ class MiraiSuite(Suite):
     has_dictionary = True
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-        """``month`` that is asked about, or the first and the last of some, as ``2023-11..2024-02``; ``horizon`` in
-        days; ``subset`` of the tools; and whether a query ``asks`` for ``relations``, as without it, or ``objects``.
+        """The options ``month``, ``horizon``, ``subset`` and ``asks``, each with its default if it is not given.
+
+        ``month`` is one month, or a first and a last one, as ``2023-11..2024-02``; ``horizon`` is in days; ``asks`` is
+        ``relations`` (the default, which is not stated) or ``objects``.
         """
         chosen: dict[str, Scalar] = {"month": splits.PAPER_MONTHS[-1], "horizon": 1, "subset": "full"}
         if unknown := given.keys() - {*chosen, "asks"}:
             raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}, asks")
+        # Options go into packages: `asks` is only among them if it is stated, so that older packages stay the same.
         chosen |= given
         if chosen["horizon"] not in splits.HORIZONS:
             raise ValueError(f"options.horizon is {chosen['horizon']!r}; expected one of {splits.HORIZONS}")
@@ -93,7 +100,9 @@ class MiraiSuite(Suite):
         return chosen
 
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002 - one world for all
-        """What decides the vault: of the simulated world its recipe, so that it need not be made."""
+        """What decides the questions: the digest of the vault, or the recipe of the simulated world, which need not be
+        made for that.
+        """
         return recipe_of(SimulationSize(), 0) if dataset == NAME else _vault(dataset).digest
 
     def simulated(self, dataset: str) -> bool:
@@ -101,12 +110,12 @@ class MiraiSuite(Suite):
         return dataset != PULLED
 
     def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:
-        """The queries of the months, some for practice, and three months with answers.
+        """The queries of the months, some queries for practice, and those of three months with their answers.
 
-        Practice is of the last month that was over as of the first query, answers are of the months before.
+        Practice is on the last month that was over when the first query is asked; answers are from the months before.
         """
         vault, chosen = _vault(dataset), _options(options)
-        private = chosen.months[0]
+        first_month = chosen.months[0]
         asks_objects = chosen.asks == "objects"
         put, known_as = (objects.question, objects.truth) if asks_objects else (_question, _numbers)
 
@@ -114,15 +123,15 @@ class MiraiSuite(Suite):
             return _queries(vault, month, count, chosen.asks)
 
         # What is given with its answer must have been known when the first question is asked.
-        first_known = splits.as_of(date.fromisoformat(f"{private}-01"), chosen.horizon).date()
-        back = next(back for back in range(1, 24) if _last_day(_shifted(private, -back)) <= first_known)
-        *train, practice = [_shifted(private, -back - more) for more in range(TRAIN_MONTHS, -1, -1)]
-        known = [query for month in train for query in find(month)]
+        known_day = splits.as_of(months.days_of(first_month)[0], chosen.horizon).date()
+        back = next(back for back in range(1, 24) if _last_day(first_month, -back) <= known_day)
+        *train, practice = [months.shifted(first_month, -back - more) for more in range(TRAIN_MONTHS, -1, -1)]
+        answered = [query for month in train for query in find(month)]
         rehearsed = find(practice, PRACTICE)
         asked = [query for month in chosen.months for query in find(month)]
-        every = [*known, *rehearsed, *asked]
+        every = [*answered, *rehearsed, *asked]
         texts = tuple(put(query, chosen.horizon) for query in every)
-        first, second = len(known), len(known) + len(rehearsed)
+        first, second = len(answered), len(answered) + len(rehearsed)
         return QuestionSet(
             info=_info(vault, every, objects.labels() if asks_objects else answers.labels()),
             snapshot=vault.digest,
@@ -139,17 +148,20 @@ class MiraiSuite(Suite):
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
         """The functions of the subset."""
         return tuple(
-            SuiteTool(one.name, f"{one.about} Answers {one.answer}.", one.schema)
-            for one in functions_of(_options(options).subset)
+            SuiteTool(function.name, f"{function.about} Answers {function.answer}.", function.schema)
+            for function in functions_of(_options(options).subset)
         )
 
     def subsets(self, options: Mapping[str, Scalar]) -> Mapping[str, tuple[str, ...]]:
-        """``full``, ``events``, ``news`` and ``none``, of what the task has."""
-        there = {one.name for one in functions_of(_options(options).subset)}
-        return {name: tuple(one.name for one in functions_of(name) if one.name in there) for name in SUBSETS}
+        """``full``, ``events``, ``news`` and ``none``, each without the functions that the task does not have."""
+        offered = {function.name for function in functions_of(_options(options).subset)}
+        return {
+            name: tuple(function.name for function in functions_of(name) if function.name in offered)
+            for name in SUBSETS
+        }
 
     def forms(self, options: Mapping[str, Scalar]) -> Mapping[str, AnswerForm]:
-        """A set of codes, or a ranking of some or all, or one with probabilities; of countries a list."""
+        """A set of codes, or rankings of some or all codes, without or with probabilities; for countries, a list."""
         if _options(options).asks == "objects":
             return {"list": objects.form()}
         return {name: asking.form_of(name) for name in asking.STYLES}
@@ -179,7 +191,7 @@ class MiraiSuite(Suite):
         return asking.read_call(text)
 
     def vote(self, answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The codes that two answers name, or the countries."""
+        """The codes, or the countries, that two answers name."""
         return asking.voted(answers)
 
     def client(self, options: Mapping[str, Scalar]) -> SuiteClient:
@@ -191,7 +203,7 @@ class MiraiSuite(Suite):
         return _vault_of(snapshot)
 
     def lookup(self, vault: Vault | None, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
-        """The functions, as of the end of the day that is known."""
+        """The functions, as of the end of the last known day."""
         assert vault is not None
         tools = Tools(vault.as_of(question.as_of), _options(options).subset)
 
@@ -202,9 +214,10 @@ class MiraiSuite(Suite):
         return call
 
     def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-        """The set of codes that would have been the best answer to all training questions; of countries, all that were
+        """The set of codes that would have been the best answer to all training questions; for countries, all that were
         an answer, the most frequent first.
         """
+        # An answer of countries has another number of labels than one of codes.
         if truths.shape[1] == len(objects.labels()):
             return np.repeat(objects.prior(truths)[None], rows, axis=0)
         return np.repeat(_best_constant(truths)[None], rows, axis=0)
@@ -215,23 +228,25 @@ class MiraiSuite(Suite):
         """Nothing, everything, the most frequent codes, and codes drawn as often as they occur."""
         if truths.shape[1] == len(objects.labels()):
             return objects.skillless(truths, rows, generator)
-        found = {"nothing": np.zeros((rows, truths.shape[1])), "everything": np.ones((rows, truths.shape[1]))}
+        guesses = {"nothing": np.zeros((rows, truths.shape[1])), "everything": np.ones((rows, truths.shape[1]))}
         for most in (1, 3, 10, 30):
-            found[f"the {most} most frequent"] = np.repeat(_most_frequent(truths, most)[None], rows, axis=0)
+            guesses[f"the {most} most frequent"] = np.repeat(_most_frequent(truths, most)[None], rows, axis=0)
         drawn = (generator.uniform(size=(rows, truths.shape[1])) < truths.mean(axis=0)).astype(np.float64)
-        found["drawn as often as in training"] = _with_roots(drawn)
-        return found
+        guesses["drawn as often as in training"] = _with_roots(drawn)
+        return guesses
 
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:
-        """The paper's: by quadratic class, by function, over horizons."""
+        """The paper's breakdown: by quadratic class, by function, over horizons."""
         return breakdown_of(_options(options).subset, str(options.get("asks", "relations")))
 
 
 def _numbers(query: splits.Query) -> NDArray[np.float64]:
+    """The true answer of a query for relations, float64[codes]."""
     return answers.CodeAnswer(query.by_root).numbers()
 
 
 def _question(query: splits.Query, horizon: int) -> SuiteQuestion:
+    """A query for relations, as it is put to an agent."""
     known = splits.as_of(query.date, horizon)
     head, tail = (taxonomy.country(code) for code in (query.head, query.tail))
     return SuiteQuestion(
@@ -279,9 +294,10 @@ def _vault_of(snapshot: str) -> Vault:
     """The vault with this digest, open once a process.
 
     Raises:
-        DataError: this machine has another, or none.
+        DataError: this machine has no vault of this digest.
     """
     for dataset in (NAME, PULLED):
+        # Of the two vaults a machine may well have only one.
         try:
             vault = _vault(dataset)
         except DataError:
@@ -295,32 +311,39 @@ def _vault_of(snapshot: str) -> Vault:
 
 
 def _best_constant(truths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The most frequent codes, as many as have the highest F1 of the second level on all truths; up to 30."""
     best = max(range(1, 31), key=lambda most: _mean_f1(truths[:, FIRST_LEVEL:], _most_frequent(truths, most)))
     return _most_frequent(truths, best)
 
 
 def _most_frequent(truths: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """The most frequent second-level codes, and as many of the first level as answer best beside them."""
-    found = np.zeros(truths.shape[1])
+    """The most frequent second-level codes, and their first-level codes, float64[codes]."""
+    answer = np.zeros(truths.shape[1])
     order = np.argsort(-truths[:, FIRST_LEVEL:].mean(axis=0), kind="stable")
-    found[FIRST_LEVEL + order[:most]] = 1.0
-    return np.asarray(_with_roots(found[None])[0])
+    answer[FIRST_LEVEL + order[:most]] = 1.0
+    return np.asarray(_with_roots(answer[None])[0])
 
 
 def _mean_f1(truths: NDArray[np.float64], answer: NDArray[np.float64]) -> float:
+    """Mean F1 of one answer to all questions.
+
+    Args:
+        truths: the true answers, float64[questions, second-level codes].
+        answer: the answer, float64[codes] of both levels.
+    """
     named = answer[FIRST_LEVEL:]
     hits = truths @ named
     return float(np.mean(2.0 * hits / np.maximum(truths.sum(axis=1) + named.sum(), 1.0)))
 
 
 def _with_roots(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Answers with the first-level code of every second-level one."""
+    """Answers, float64[rows, codes], with the first-level code of every second-level code that they name."""
     labels = answers.labels()
     roots = np.array([labels.index(code[:2]) for code in labels[FIRST_LEVEL:]])
-    found: NDArray[np.float64] = rows.copy()
+    whole: NDArray[np.float64] = rows.copy()
     for root in range(FIRST_LEVEL):
-        found[:, root] = np.maximum(found[:, root], rows[:, FIRST_LEVEL:][:, roots == root].max(axis=1))
-    return found
+        whole[:, root] = np.maximum(whole[:, root], rows[:, FIRST_LEVEL:][:, roots == root].max(axis=1))
+    return whole
 
 
 def _options(options: Mapping[str, Scalar]) -> MiraiOptions:
@@ -329,31 +352,20 @@ def _options(options: Mapping[str, Scalar]) -> MiraiOptions:
 
 
 def _months(given: Scalar) -> tuple[str, ...]:
-    """The months of an option: one, or from one to another."""
+    """The months of the option ``month``: one, or from one to another."""
     first, _, last = str(given).partition("..")
-    begin, end = _month_number(first), _month_number(last or first)
-    if end < begin:
-        raise ValueError(f"options.month is {given!r}, which is backwards")
-    return tuple(_shifted(first, number) for number in range(end - begin + 1))
-
-
-def _month_number(month: Scalar) -> int:
     try:
-        year, number = map(int, str(month).split("-"))
-    except ValueError:
-        year, number = 0, 0
-    if not (1 <= number <= 12 and f"{year:04d}-{number:02d}" == month and year > 0):
-        raise ValueError(f"options.month is {month!r}; expected a month such as 2024-02, or 2023-11..2024-02")
-    return 12 * year + number - 1
+        listed = months.span(first, last or first)
+    except UsageError:
+        raise ValueError(f"options.month is {given!r}; expected a month such as 2024-02, or 2023-11..2024-02") from None
+    if not listed:
+        raise ValueError(f"options.month is {given!r}, which is backwards")
+    return listed
 
 
-def _shifted(month: str, by: int) -> str:
-    year, number = divmod(_month_number(month) + by, 12)
-    return f"{year:04d}-{number + 1:02d}"
-
-
-def _last_day(month: str) -> date:
-    return date.fromisoformat(f"{_shifted(month, 1)}-01") - timedelta(days=1)
+def _last_day(month: str, shift: int) -> date:
+    """The last day of the month that is so many months later."""
+    return months.days_of(months.shifted(month, shift))[1]
 
 
 def _info(vault: Vault, queries: list[splits.Query], channels: tuple[str, ...]) -> DatasetInfo:

@@ -1,7 +1,7 @@
-"""Relations and countries: the CAMEO ontology in its two used levels, and ISO 3166-1 countries with the codes that
-GDELT has for them.
+"""Relations and countries: the CAMEO ontology, of which two levels are used, and the countries of ISO 3166-1 with the
+codes that GDELT has for them.
 
-Two quadratic classes are in use, and four roots differ between them (05, 14, 15 and 16): the one of the MIRAI paper,
+There are two divisions into quadratic classes, which differ in four roots (05, 14, 15 and 16): that of the MIRAI paper,
 which every function here means unless it says otherwise, and GDELT's own.
 
 | roots | MIRAI | GDELT |
@@ -27,7 +27,7 @@ from openfingym.errors import UsageError
 QUAD_NAMES = {1: "verbal cooperation", 2: "material cooperation", 3: "verbal conflict", 4: "material conflict"}
 BINARY_NAMES = ("mediation", "conflict")
 _PART_OF_PALESTINE = frozenset({"GZS", "WSB"})
-"""CAMEO codes of territories that ISO 3166-1 has as a part of PSE."""
+"""CAMEO codes of territories that are parts of PSE in ISO 3166-1: the Gaza Strip and the West Bank."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class CameoRelation:
     level: int
     name: str
     gdelt_name: str
-    """The name that GDELT's own table has."""
+    """The name in GDELT's own table."""
     parent: str | None
-    """Code one level up; None at the first level."""
+    """The code one level up; None at the first level."""
     root: str
-    """Code of the first level."""
+    """The first-level code above it, or itself at the first level."""
     quad: int
     """Quadratic class of the paper, 1 to 4; see :data:`QUAD_NAMES`."""
     binary: str
@@ -51,7 +51,7 @@ class CameoRelation:
     quad_gdelt: int
     """Quadratic class of GDELT, 1 to 4."""
     description: str
-    """What counts as such; empty at the third level."""
+    """What counts as this relation, in words; empty at the third level."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,20 @@ class ListedCountry:
     """A country, dependent territory or special area of ISO 3166-1, or Kosovo (XKX, a user-assigned code)."""
 
     iso3: str
+    """ISO 3166-1 alpha-3 code, such as ``USA``."""
     iso2: str
+    """ISO 3166-1 alpha-2 code, such as ``US``."""
     name: str
     fips: str
     """FIPS 10-4 code, which GDELT uses for places; empty where there is none."""
     cameo: str
-    """Code that GDELT has for an actor of it; empty where there is none. It is the ISO code but for IMN, MNE, ROU and
-    TLS.
+    """The code that GDELT gives actors of the country; empty if there is none. It is the alpha-3 code except for IMN,
+    MNE, ROU and TLS.
     """
     region: str
     """Continent, or Middle East; empty for three territories."""
     other_names: tuple[str, ...]
+    """Further names under which the country is looked up."""
 
 
 def relations(level: int | None = None) -> tuple[CameoRelation, ...]:
@@ -82,18 +85,18 @@ def relation(code: str) -> CameoRelation:
     """The relation of a code.
 
     Raises:
-        UsageError: there is none; the message names codes that are like it.
+        UsageError: there is no such code; the message names similar ones.
     """
-    found = _relations().get(code)
-    if found is None:
+    match = _relations().get(code)
+    if match is None:
         raise UsageError(f"{code!r} is not a CAMEO code{_nearest(code, list(_relations()))}")
-    return found
+    return match
 
 
 def is_relation(code: str, *, level: int | None = None) -> bool:
     """Whether a code is one of CAMEO's, at this level if one is given."""
-    found = _relations().get(code)
-    return found is not None and level in {None, found.level}
+    match = _relations().get(code)
+    return match is not None and level in {None, match.level}
 
 
 def parent_of(code: str) -> CameoRelation | None:
@@ -104,7 +107,7 @@ def parent_of(code: str) -> CameoRelation | None:
 
 def children_of(code: str) -> tuple[CameoRelation, ...]:
     """The relations one level down, in the order of their codes."""
-    relation(code)
+    relation(code)  # which refuses an unknown code
     return tuple(child for child in _relations().values() if child.parent == code)
 
 
@@ -115,13 +118,14 @@ def siblings_of(code: str) -> tuple[CameoRelation, ...]:
 
 
 def second_level(code: str) -> str | None:
-    """The second-level code of a code as GDELT writes it; None where it has none, as ``--`` and ``14``."""
-    found = _relations().get(code.strip()[:3])
-    return found.code if found is not None and found.level == 2 else None
+    """The second-level code of a code as GDELT writes it; None if there is none, as for ``--`` and ``14``."""
+    # A third-level code begins with its parent.
+    match = _relations().get(code.strip()[:3])
+    return match.code if match is not None and match.level == 2 else None
 
 
 def quad_of(code: str) -> int:
-    """Quadratic class of the paper of a code of any level."""
+    """The quadratic class, in the paper's division, of a code of any level."""
     return relation(code).quad
 
 
@@ -139,12 +143,12 @@ def country(iso3: str) -> ListedCountry:
     """The country of an ISO 3166-1 alpha-3 code.
 
     Raises:
-        UsageError: there is none; the message names codes that are like it.
+        UsageError: there is no such code; the message names similar ones.
     """
-    found = _countries().get(iso3)
-    if found is None:
+    match = _countries().get(iso3)
+    if match is None:
         raise UsageError(f"{iso3!r} is not an ISO 3166-1 alpha-3 code{_nearest(iso3.upper(), list(_countries()))}")
-    return found
+    return match
 
 
 def is_country(iso3: str) -> bool:
@@ -153,7 +157,7 @@ def is_country(iso3: str) -> bool:
 
 
 def countries_named(name: str) -> tuple[ListedCountry, ...]:
-    """The countries that have exactly this name or other name, whatever its case; several for ``Korea``."""
+    """The countries of which this is exactly the name or another name, in any case; several for ``Korea``."""
     return tuple(_by_name().get(_folded(name), ()))
 
 
@@ -164,18 +168,18 @@ def country_of_actor(code: str) -> str | None:
 
 @cache
 def actor_codes() -> dict[str, str]:
-    """ISO 3166-1 alpha-3 code by the country code that GDELT gives an actor; what is not here is dropped.
+    """ISO 3166-1 alpha-3 codes by the country code that GDELT gives an actor; an actor of any other code is dropped.
 
-    Gaza Strip and West Bank are standardised to PSE; regions such as ``EUR``, cities and withdrawn codes have none.
+    The Gaza Strip and the West Bank become PSE; regions such as ``EUR``, cities and withdrawn codes are not here.
     """
     codes = {iso3: iso3 for iso3 in _countries()}
-    codes |= {found.cameo: found.iso3 for found in _countries().values() if found.cameo}
+    codes |= {listed.cameo: listed.iso3 for listed in _countries().values() if listed.cameo}
     return codes | dict.fromkeys(sorted(_PART_OF_PALESTINE), "PSE")
 
 
 @cache
 def dropped_actor_codes() -> dict[str, str]:
-    """What CAMEO's other codes of actors stand for, all of which are dropped, by their code."""
+    """What CAMEO's other codes of actors stand for, by code; actors with these are dropped."""
     rows = _rows("actor-codes.tsv")
     return {row["cameo"]: row["name"] for row in rows if row["cameo"] not in _PART_OF_PALESTINE}
 
@@ -220,11 +224,11 @@ def _countries() -> dict[str, ListedCountry]:
 
 @cache
 def _by_name() -> dict[str, list[ListedCountry]]:
-    found: dict[str, list[ListedCountry]] = {}
-    for one in _countries().values():
-        for name in dict.fromkeys(_folded(name) for name in (one.name, *one.other_names)):
-            found.setdefault(name, []).append(one)
-    return found
+    named: dict[str, list[ListedCountry]] = {}
+    for listed in _countries().values():
+        for name in dict.fromkeys(_folded(name) for name in (listed.name, *listed.other_names)):
+            named.setdefault(name, []).append(listed)
+    return named
 
 
 def _folded(name: str) -> str:

@@ -1,7 +1,7 @@
 """The functions of the API as tools of an agent: a name and arguments in, an observation out.
 
-What an agent sends never raises: a bad call is answered by a text that says what was expected. Only a failure of ours,
-such as a damaged vault, does.
+Nothing that an agent sends raises an error: a bad call is answered by a text that says what was expected. Only an
+infrastructure error does, such as a damaged vault.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ ILLEGAL = (
     "Illegal action: {} Please make sure your action is a valid and executable function call with correct arguments "
     "based on the API description."
 )
-"""The paper's words around what is wrong with a call."""
+"""The paper's words around the reason why a call is refused."""
 _NOTHING = "Nothing meets all conditions; try a longer date_range, other codes, or fewer conditions."
 
 
 @dataclass(frozen=True)
 class ToolReply:
-    """What a call is answered."""
+    """The answer to a call."""
 
     text: str
-    """For an agent to read: the answer as Python writes it, or what is wrong with the call."""
+    """The text for an agent to read: the answer as Python writes it, or what is wrong with the call."""
     valid: bool = True
     value: object = None
     """The answer as JSON, for programs; None for a bad call."""
     fault: Fault | None = None
-    """What is wrong with a bad call, in one word."""
+    """What is wrong with a bad call, in one word; None for a valid one."""
     error: str = ""
-    """The same in a sentence, without the paper's words around it."""
+    """What is wrong with a bad call, in a sentence without the paper's words around it."""
 
 
 class Tools:
     """The functions of a subset on one view.
 
     Args:
-        view: what was known at the time of the question. The tools of a view with hindsight have no current date.
-        subset: ``full``, ``events``, ``news`` or ``none``.
+        view: the view as of the time of the question. The tools of a view with hindsight have no current date.
+        subset: name of the subset: ``full``, ``events``, ``news`` or ``none``.
 
     Raises:
         UsageError: there is no such subset.
@@ -58,7 +58,7 @@ class Tools:
     def __init__(self, view: View, subset: str = "full") -> None:
         self._functions = {function.name: function for function in functions_of(subset)}
         self._api = EventApi(view)
-        # A view of the end of a day, to the microsecond or as the midnight after it, is of that day.
+        # A view may end with the last microsecond of a day or with the midnight after it; both are of that day.
         last = (view.time - timedelta(microseconds=1)).date()
         self.today: date | None = None if view.hindsight else last
 
@@ -66,8 +66,8 @@ class Tools:
         """The observation of a call: a text for an agent to read.
 
         Args:
-            name: name of a function.
-            arguments: its arguments by name, as JSON text or parsed.
+            name: name of the function.
+            arguments: the arguments by name, as JSON text or parsed.
         """
         return self.reply(name, arguments).text
 
@@ -80,20 +80,32 @@ class Tools:
         return self.reply(name, arguments)
 
     def exchange(self, name: str, arguments: str) -> str:
-        """One exchange with the module of a program: the answer, or what was wrong, as JSON text."""
+        """One exchange with the module in a container: the answer to a call, or what was wrong with it, as JSON text.
+
+        Args:
+            name: name of the function.
+            arguments: the arguments by name, as JSON text.
+        """
         reply = self.reply(name, arguments)
         return json.dumps({"value": reply.value} if reply.valid else {"error": reply.error}, ensure_ascii=True)
 
     def reply(self, name: str, arguments: str | Mapping[str, object]) -> ToolReply:
-        """The reply to a call; the arguments are those of :meth:`call`."""
+        """The reply to a call.
+
+        Args:
+            name: name of the function.
+            arguments: the arguments by name, as JSON text or parsed.
+        """
         try:
+            # What comes from a container may be any JSON value, also one that no dictionary can be asked for.
             function = self._functions.get(name) if isinstance(name, str) else None
             if function is None:
                 known = ", ".join(self._functions) or "none"
                 raise IllegalCallError(f"There is no function {shown(name)}; there are: {known}.", "unknown_function")
-            given = decoded(function, arguments, self.today)
+            checked = decoded(function, arguments, self.today)
+            # The name is that of a known function, never the agent's text, so that nothing else can be reached.
             method: Callable[..., object] = getattr(self._api, function.name)
-            answer = method(**given)
+            answer = method(**checked)
         except IllegalCallError as error:
             return _refusal(error)
         text = answer if isinstance(answer, str) else repr(answer)
@@ -101,8 +113,9 @@ class Tools:
 
 
 def as_json(value: object) -> object:
-    """An answer of the API as JSON: codes and days as text, counts as pairs, the other classes as lists of their
-    attributes.
+    """An answer of the API as JSON: codes and days as strings, counts as pairs, other classes as lists of attributes.
+
+    The module in a container rebuilds the classes from these (:mod:`openfingym.suites.mirai.client`).
     """
     match value:
         case Date():

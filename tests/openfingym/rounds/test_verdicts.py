@@ -22,7 +22,7 @@ GENERATOR = """
 from datetime import date
 
 from openfingym.rounds import Options
-from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
+from openfingym.suites.findeepforecast.problem import ForecastEvent, ForecastProblem
 
 
 class Silent:
@@ -48,7 +48,7 @@ class Judged:
     def problem(self, question):
         return ForecastProblem(
             key=question.id.rpartition("/")[2], text=question.text, track="non-recurrent", level="macro", market="US",
-            horizon="week", subtype="strike", about=Event("US", "A1", "", "happens", 0.0, date(2026, 11, 3)),
+            horizon="week", subtype="strike", about=ForecastEvent("US", "A1", "", "happens", 0.0, date(2026, 11, 3)),
             generated_ns=question.generated_ns, deadline_ns=question.deadline_ns, settled_ns=question.evaluation_ns)
 
     def world(self, options, as_of, vault=""):

@@ -1,4 +1,4 @@
-"""Collecting what became known into a vault: the paper's data collection agent."""
+"""Collecting what became known, and when, into a vault: the paper's data collection agent."""
 
 from openfingym.suites.findeepforecast.collection.collector import Collector, find_collector, known_collectors
 from openfingym.suites.findeepforecast.collection.sec import SecCollector

@@ -1,4 +1,4 @@
-"""What collects, and those that come with the library."""
+"""Collectors, which bring what became known into a vault: the protocol, and those that come with the library."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from openfingym.vault import Vault
 from openfingym.vault.bundled import build, bundled_vault
 
 ENTRY_POINT_GROUP = "openfingym.collectors"
-"""Entry points of installed distributions: named as the collector, with a class that is made without arguments."""
+"""Group of entry points of installed distributions: each has the collector's name, and leads to a class that is made
+without arguments.
+"""
 
 
 class Collector(Protocol):
-    """Brings what became known, each with the time from which it was known, into a vault."""
+    """Brings rows and documents into a vault, each with the time from which it was known."""
 
     name: str
 
     def collect(self, folder: str | Path | None = None) -> Vault:
-        """Collect.
+        """Collect, and open the vault.
 
         Args:
-            folder: where the vault shall be; it must not exist. None for the store.
+            folder: the folder to write the vault to, which must not exist; None for the store.
 
         Raises:
-            DataError: a source says something that cannot be understood, or cannot be reached.
+            DataError: a source cannot be reached, or answers in a form that cannot be understood.
             StoreError: the vault cannot be written.
         """
 
@@ -38,8 +40,8 @@ class SimulatedCollector:
     """Collects in the simulated world.
 
     Args:
-        size: how large it is.
-        seed: the world.
+        size: how large the world is; None for that of the season.
+        seed: the number from which every random draw of the world follows.
     """
 
     name = "simulated"
@@ -79,16 +81,20 @@ def known_collectors() -> tuple[str, ...]:
 def find_collector(name: str) -> Collector:
     """The collector of a name.
 
+    Args:
+        name: name of a collector of the library, or of an entry point.
+
     Raises:
-        UsageError: there is none, or the distribution that brings it is broken.
+        UsageError: there is none of that name, or the distribution that brings it is broken.
     """
+    # The library's own come first, so that no distribution takes one's place.
     if name in _OWN:
         return _OWN[name]()
     for entry in entry_points(ENTRY_POINT_GROUP):
         if entry.name == name:
             try:
-                found: Collector = entry.load()()
-            except Exception as error:  # whatever a stranger's module may raise
+                collector: Collector = entry.load()()
+            except Exception as error:  # the module of another distribution may raise anything
                 raise UsageError(f"the collector {name!r} ({entry.value}) cannot be loaded: {error}") from error
-            return found
+            return collector
     raise UsageError(f"no collector is named {name!r}; there are {', '.join(known_collectors())}")

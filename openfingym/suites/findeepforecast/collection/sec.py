@@ -1,7 +1,7 @@
-"""Companies' facts as they were filed with the SEC, and their filings, from the two files that EDGAR has of a company.
+"""Collecting companies' facts as they were filed with the SEC, and their filings, from EDGAR's two files on a company.
 
-What is there with hindsight is left out: the frames in which facts are sorted later, and the names and tickers that
-companies have today; who collects says what a company is called.
+What these files know only with hindsight is left out: the frames into which facts are sorted later, and the names and
+tickers that companies have today. The caller says what a company is called.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 BASE_URL = "https://data.sec.gov"
 EASTERN = ZoneInfo("America/New_York")
 OPENS, CLOSES = time(6), time(22)
-"""When EDGAR accepts filings, in New York."""
+"""Local times in New York between which EDGAR accepts filings."""
 SHOWN_AFTER = timedelta(minutes=10)
 """How long after its acceptance a filing is taken to be public."""
 MOST_BYTES = 200_000_000
+"""Size of the largest file that is accepted, in bytes."""
 LARGEST_CIK = 10**10 - 1
+"""Largest Central Index Key, by which the SEC knows companies: it has up to ten digits."""
 _T = TypeVar("_T")
 
 COMPANY_FACTS = TableSpec(
@@ -124,11 +126,12 @@ class SecCollector:
     """Collects facts and filings of some companies.
 
     Attributes:
-        companies: what each company shall be called, by its CIK.
-        contact: name and address of who asks; the SEC wants it.
-        base_url: where EDGAR's files are.
-        policy: timeouts and retries; its user agent is made of the contact.
+        companies: what each company is called in the vault, by its CIK (the SEC's number of it).
+        contact: name and mail address of whoever asks, which the SEC wants to know.
+        base_url: the address below which EDGAR's files are.
+        policy: timeouts and retries; the contact takes the place of its user agent.
         vault_name: name of the vault.
+        name: name of the collector.
     """
 
     companies: Mapping[int, str]
@@ -146,7 +149,7 @@ class SecCollector:
             raise UsageError(f"{self.contact!r}: the SEC wants a name and an address of mail of who asks")
 
     def collect(self, folder: str | Path | None = None) -> Vault:
-        """Collect; see :class:`~openfingym.suites.findeepforecast.collection.collector.Collector`."""
+        """See :class:`~openfingym.suites.findeepforecast.collection.collector.Collector`."""
         source = Source(
             name="US Securities and Exchange Commission, EDGAR",
             licence="public domain (works of the US government, 17 U.S.C. 105)",
@@ -159,17 +162,17 @@ class SecCollector:
         filings: list[pd.DataFrame] = []
         with tempfile.TemporaryDirectory() as work, Client(policy) as client:
             for cik, called in sorted(self.companies.items()):
-                ask = _Asking(client, Path(work), self.base_url, cik)
-                facts.append(_frame(COMPANY_FACTS, ask.facts(called)))
-                filings.append(_frame(FILING_CALENDAR, ask.filings()))
+                company = _CompanyFiles(client, Path(work), self.base_url, cik)
+                facts.append(_frame(COMPANY_FACTS, company.facts(called)))
+                filings.append(_frame(FILING_CALENDAR, company.filings()))
         with VaultWriter(folder, name=self.vault_name, title=title, sources=[source]) as writer:
             writer.add(COMPANY_FACTS, facts)
             writer.add(FILING_CALENDAR, filings)
             return writer.finish()
 
 
-class _Asking:
-    """What is asked about one company."""
+class _CompanyFiles:
+    """The files that EDGAR has on one company, read as rows."""
 
     def __init__(self, client: Client, work: Path, base_url: str, cik: int) -> None:
         self._client = client
@@ -179,15 +182,17 @@ class _Asking:
 
     def facts(self, called: str) -> Iterator[dict[str, object]]:
         """Rows of ``company_facts``, in the order in which they were filed."""
-        found = self._read(f"api/xbrl/companyfacts/CIK{self._cik:010d}.json", _Facts)
+        document = self._read(f"api/xbrl/companyfacts/CIK{self._cik:010d}.json", _Facts)
         rows = [
             (taxonomy, concept, unit, fact)
-            for taxonomy, concepts in found.facts.items()
+            for taxonomy, concepts in document.facts.items()
             for concept, stated in concepts.items()
             for unit, facts in stated.units.items()
             for fact in facts
         ]
+        # In an order that does not depend on EDGAR's file, so that the vault has the same digest.
         rows.sort(key=lambda row: (row[3].filed, row[3].accn, *row[:3], row[3].end))
+        # EDGAR's file only has facts about a company as a whole, without dimensions.
         for taxonomy, concept, unit, fact in rows:
             yield {
                 "cik": self._cik, "ticker": called, "entity": called, "taxonomy": taxonomy, "concept": concept,
@@ -198,18 +203,20 @@ class _Asking:
             }  # fmt: skip
 
     def filings(self) -> Iterator[dict[str, object]]:
-        """Rows of ``filing_calendar``; older filings are in files of their own, which the first one names."""
+        """Rows of ``filing_calendar``. The file names further ones, in which older filings are."""
         first = self._read(f"submissions/CIK{self._cik:010d}.json", _Submissions).filings
         yield from self._rows(first.recent)
         for part in first.files:
             yield from self._rows(self._read(f"submissions/{part.name}", _Recent))
 
     def _rows(self, recent: _Recent) -> Iterator[dict[str, object]]:
+        # EDGAR has a list for each column, in which the filings stand at the same places.
         columns = [getattr(recent, name) for name in _Recent.__struct_fields__]
         if len({len(column) for column in columns}) > 1:
             raise DataError(f"submissions of CIK {self._cik}: its lists are of different lengths")
         accepted = accepted_times(recent.acceptance_date_time)
         for place, (form, filed, at) in enumerate(zip(recent.form, recent.filing_date, accepted, strict=True)):
+            # What is accepted after 17:30 has the next business day as its filing date, and is shown on that day.
             opening = datetime.combine(filed, OPENS, EASTERN).astimezone(UTC)
             known = _end_of(filed) if at is None else max(at + SHOWN_AFTER, opening)
             yield {
@@ -229,13 +236,14 @@ class _Asking:
 
 
 def accepted_times(stated: Sequence[datetime]) -> list[datetime | None]:
-    """When filings were accepted, in UTC; None where the file has midnight, as it has of filings whose time it lacks.
+    """When filings were accepted, in UTC; None for those with midnight, which the file states if it lacks the time.
 
-    EDGAR's file says that all its times are in UTC, and in some copies of it they are New York's. EDGAR is closed from
-    22:00 to 06:00, which tells; where it does not, the later reading counts, so that nothing is known too early.
+    EDGAR's file says that its times are in UTC, but in some copies of it they are New York's. EDGAR is closed from
+    22:00 to 06:00, which may tell the two apart; if it does not, the later reading counts, so that nothing is known
+    too early.
 
     Args:
-        stated: the times of one file, as it states them.
+        stated: the times of one file, as it states them; they are all read alike.
     """
     as_utc = [None if at.time() == time(0) else at.astimezone(UTC) for at in stated]
     as_eastern = [None if at is None else at.replace(tzinfo=EASTERN).astimezone(UTC) for at in as_utc]
@@ -243,10 +251,12 @@ def accepted_times(stated: Sequence[datetime]) -> list[datetime | None]:
 
 
 def _end_of(day: date) -> datetime:
+    """The midnight in New York with which a day ends, in UTC."""
     return datetime.combine(day + timedelta(days=1), time(0), EASTERN).astimezone(UTC)
 
 
 def _all_open(times: Iterable[datetime | None]) -> bool:
+    """Whether EDGAR accepted filings at all of these times."""
     return all(at is None or OPENS <= at.astimezone(EASTERN).time() <= CLOSES for at in times)
 
 

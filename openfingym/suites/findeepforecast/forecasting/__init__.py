@@ -1,1 +1,1 @@
-"""How forecasts are asked for, read and made: prompts, answers, and forecasters that are rules."""
+"""Forecasts: the prompts that ask for them, how answers are read, and forecasters that follow a rule."""

@@ -1,4 +1,4 @@
-"""What the others say, together: it is often better than any one of them."""
+"""A forecaster that combines the forecasts of the others, which is often better than any one of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from openfingym.suites.findeepforecast.problem import Event
+from openfingym.suites.findeepforecast.problem import ForecastEvent
 
 if TYPE_CHECKING:
     from openfingym.suites.findeepforecast.problem import ForecastProblem
@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 
 class Consensus:
-    """Of a figure the median of the others' forecasts, of an event the mean of their probabilities; nothing where
-    nobody else forecast it.
+    """The median of the others' forecasts of a figure, or the mean of their probabilities of an event.
 
     Attributes:
         name: name by which it is called.
         version: version of its rule, which changes with what it forecasts.
-        uses_others: whether it is asked after the others.
+        uses_others: whether it is given the others' forecasts, and so is asked last.
     """
 
     name: ClassVar[str] = "consensus"
@@ -33,17 +32,12 @@ class Consensus:
         world: KnownWorld,  # noqa: ARG002 - it looks at the others alone
         others: Mapping[str, float],
     ) -> float | None:
-        """The value in the unit that is asked for, or the probability of the event; None where nobody forecast it.
-
-        Args:
-            problem: the figure or the event that is asked about.
-            world: what is known at the time of the answer.
-            others: forecasts of other agents, by their names.
-        """
+        """See :class:`openfingym.rounds.forecaster.ForecastProgram`; None if nobody else forecast it."""
+        # In the order of names, so that a mean of floats is the same whoever answered first.
         values = [others[name] for name in sorted(others)]
         if not values:
             return None
-        return statistics.fmean(values) if isinstance(problem.about, Event) else statistics.median(values)
+        return statistics.fmean(values) if isinstance(problem.about, ForecastEvent) else statistics.median(values)
 
 
 PROGRAM = Consensus()

@@ -1,7 +1,7 @@
-"""How a forecast is asked for: the layout of the paper's prompts (its Figure 5), for both tracks.
+"""The prompt that asks for a forecast, in the layout of the paper's Figure 5, for both tracks.
 
-The question stands first; then what it is about, what an answer must be, what to base it on, the table to fill in, and
-three guidelines. The paper prints the prompt of an event; that of a figure differs in what an answer is.
+The question comes first; then details, what an answer must be, what to base it on, the table to fill in, and three
+guidelines. The paper prints the prompt for an event; that for a figure differs in what an answer is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 YES_NO = "YES/NO"
 PLAIN = "number"
-"""What a figure without a unit is in."""
+"""What the table says in place of the unit of a figure that has none."""
 _EVENT_EVIDENCE = {
     "corporate": (
         "Recent news and corporate announcements",
@@ -64,32 +64,37 @@ _GUIDELINES = (_INDEPENDENCE, _RECENCY, _OUTPUT)
 
 @dataclass(frozen=True)
 class AskedForecast:
-    """What a prompt says of a problem, and what its answer is read by."""
+    """What a prompt says about a problem, and what its answer is read by."""
 
     text: str
     """The question."""
     track: Track
     level: Level
     unit: str = ""
-    """Of a figure."""
+    """The unit of a figure; empty for an event, or a figure without one."""
     details: Mapping[str, str] | None = None
-    """What is told beside the question, in this order."""
+    """What is stated beside the question, by name, in this order."""
     deadline: str = ""
-    """Until when it may be answered, as it is to be read; empty where that is not said."""
+    """Until when it may be answered, as people read it; empty if that is not stated."""
 
     @classmethod
     def of(cls, problem: ForecastProblem, deadline: str = "") -> AskedForecast:
-        """What is asked by a problem."""
+        """What a problem asks.
+
+        Args:
+            problem: the problem to ask about.
+            deadline: its deadline as people read it; empty to state none.
+        """
         return cls(problem.text, problem.track, problem.level, problem.unit, problem.details, deadline)
 
     @property
     def field(self) -> str:
-        """What the table calls the answer."""
+        """The name of the answer in the table."""
         return f"Prediction ({YES_NO if self.track == 'non-recurrent' else self.unit or PLAIN})"
 
 
 def about(asked: AskedForecast) -> str:
-    """The question with what is told beside it, and what its answer must be: no table and no guidelines."""
+    """The question with its details and what its answer must be, without the table and the guidelines."""
     heading = "Event Details" if asked.track == "non-recurrent" else "Disclosure Details"
     details = {**(asked.details or {}), **({"Deadline": asked.deadline} if asked.deadline else {})}
     listed = "\n".join(f"- {name}: {value}" for name, value in details.items() if value)
@@ -98,7 +103,7 @@ def about(asked: AskedForecast) -> str:
 
 
 def requirement(asked: AskedForecast) -> str:
-    """What an answer must be."""
+    """What an answer must be, in a sentence."""
     if asked.track == "non-recurrent":
         return "Provide your prediction as either **YES** or **NO**"
     unit = f" in {asked.unit}" if asked.unit else ""
@@ -106,7 +111,12 @@ def requirement(asked: AskedForecast) -> str:
 
 
 def table(asked: AskedForecast, *, probability: bool = False) -> str:
-    """The table to fill in: of two columns, with a row for the probability of an event where that is asked for."""
+    """The table to fill in, of two columns.
+
+    Args:
+        asked: what the prompt asks.
+        probability: whether there is a row for the probability of an event.
+    """
     rows = [f"| {asked.field} | [Your prediction] |"]
     if probability and asked.track == "non-recurrent":
         rows.append("| Probability | [How probable it is that the answer is YES, from 0 to 1] |")
@@ -117,17 +127,22 @@ def full_prompt(asked: AskedForecast, *, probability: bool = False) -> str:
     """The whole prompt, as the paper has it.
 
     Args:
-        asked: what is asked.
+        asked: what the prompt asks.
         probability: whether the table has a row for the probability of an event.
     """
     return f"{about(asked)}\n\n{ending(asked, probability=probability)}"
 
 
 def ending(asked: AskedForecast, *, probability: bool = False) -> str:
-    """What stands in the prompt behind :func:`about`; arguments as of :func:`full_prompt`."""
+    """The part of the prompt behind :func:`about`: what to base an answer on, the table, and the guidelines.
+
+    Args:
+        asked: what the prompt asks.
+        probability: whether the table has a row for the probability of an event.
+    """
     evidence = (_EVENT_EVIDENCE if asked.track == "non-recurrent" else _FIGURE_EVIDENCE)[asked.level]
-    based = "\n".join(f"- {one}" for one in evidence)
-    guidelines = "\n".join(f"({number}) {one}" for number, one in enumerate(_GUIDELINES, 1))
+    based = "\n".join(f"- {source}" for source in evidence)
+    guidelines = "\n".join(f"({number}) {text}" for number, text in enumerate(_GUIDELINES, 1))
     return "\n\n".join(
         [
             f"Please complete your assessment based on:\n\n{based}",

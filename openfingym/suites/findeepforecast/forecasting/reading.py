@@ -1,14 +1,14 @@
-"""How a forecast is read from what was answered: by rule, and never by guessing.
+"""Reading a forecast from an answer: by rule, and never by guessing.
 
-- A table is looked for wherever it stands, in a full report too. Of those with two columns the last one counts that has
-  a row named as a prediction; without such a name the last of two rows, as in the paper's code.
-- Without a table, what stands behind the last ``Final Answer:``, a JSON object with the name ``prediction``, or an
-  answer of one line counts. A report without any of these is unreadable.
-- A figure is in the unit that is asked for. A number without a scale is taken as it stands: where million USD are
-  asked for, 1435 is 1,435 million, and so is 1.435 billion; 1,435,000,000 without a word for its scale is 1,435,000,000
-  million, whatever was meant. Per cent are converted where the unit is a share or a plain number. Another currency, and
-  a scale of a share, are none of its unit.
-- Two numbers, a range, a bound, YES and NO at once: no answer, and the state says why.
+- A table is looked for wherever it stands, even in a long report. Of tables with two columns the last one counts that
+  has a row named Prediction or the like; if none has, the last one of two rows, as in the paper's code.
+- Without a table, the text behind the last ``Final Answer:`` counts, or a JSON object with the name ``prediction``, or
+  an answer of one line. A report without any of these is unreadable.
+- A figure is in the unit that is asked for. A number without a scale is taken as it stands: if million USD are asked
+  for, 1435 is 1,435 million, and so is 1.435 billion; 1,435,000,000 without a word for its scale is 1,435,000,000
+  million, whatever was meant. Per cent are converted if the unit is a share or a plain number. Another currency, or a
+  scale where a share is asked for, is not in its unit.
+- Two numbers, a range, a bound, or YES and NO at once are not an answer; the state says why.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ if TYPE_CHECKING:
     from openfingym.suites.findeepforecast.problem import Track
 
 State = Literal["answered", "empty", "unreadable", "ambiguous"]
+"""What came of reading an answer."""
 LARGEST = 1e18
-"""Figures at least as large as this are none."""
+"""Numbers of at least this size are refused."""
 SMALLEST = 1e-18
-"""Figures below this are 0."""
+"""Numbers below this size are 0, so that no answer is written with hundreds of digits."""
 LONGEST_REPORT = 1_000_000
-"""Characters of a report in which a table is looked for, from its end."""
+"""How many characters of a report are read, from its end."""
 LONGEST_LINE = 300
-"""Characters of a prediction: of a cell, or of an answer without a table."""
+"""The most characters of a prediction: of a cell, or of an answer without a table."""
 HALF = 0.5
+"""The probability on either side of which an event is forecast to happen or not."""
 _CELLS = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"[\s:-]*-[\s:-]*")
 _PREDICTION = re.compile(r"\b(?:final\s+)?(?:prediction|forecast|estimate|answer)\b|预测|答案", re.IGNORECASE)
@@ -64,17 +66,19 @@ class ForecastReading:
 
     state: State
     value: float | None = None
-    """Of a figure the number, in the unit that is asked for; of an event the probability that it happens, 1 of YES and
-    0 of NO where no other was given. None where nothing was read."""
+    """The number of a figure, in the unit that is asked for; or the probability of an event, which is 1 for YES and 0
+    for NO if the answer states none. None if nothing was read.
+    """
     said: bool | None = None
-    """Of an event, whether the answer was YES."""
+    """Whether the answer about an event was YES; None for a figure, or if nothing was read."""
     note: str = ""
-    """Why nothing was read, and what was expected."""
+    """Why nothing was read, and what was expected; empty if something was."""
 
     @property
     def canonical(self) -> str:
-        """The answer as rules compare it: a plain number; YES or NO, with the probability where one was given. Empty
-        where nothing was read.
+        """The answer in the form that rules compare; empty if nothing was read.
+
+        It is a plain number; or YES or NO, with the probability if one was given.
         """
         if self.value is None:
             return ""
@@ -85,20 +89,21 @@ class ForecastReading:
 
 
 def read_forecast(answer: str, track: Track, unit: str = "") -> ForecastReading:
-    """What an answer says. Never raises, whatever the answer is.
+    """Read an answer. No answer raises an error.
 
     Args:
-        answer: all that was answered; of more than a million characters the end.
-        track: track of the question, which says whether a figure or a probability is expected.
-        unit: unit of the figure that is asked for, such as ``million USD`` or ``%``.
+        answer: the whole answer; of one longer than a million characters, the end is read.
+        track: the track of the question, which decides whether a figure or an event is asked about.
+        unit: the unit of the figure that is asked for, such as ``million USD`` or ``%``.
     """
     text = cleaned(answer[-LONGEST_REPORT:])
     if not any(map(str.isalnum, text)):
         return ForecastReading("empty", note="there is no answer")
-    found = _stated(text)
-    if isinstance(found, ForecastReading):
-        return found
-    prediction, probability = found
+    stated = _stated(text)
+    if isinstance(stated, ForecastReading):
+        return stated
+    prediction, probability = stated
+    # A table that was copied without being filled in holds its own placeholder.
     prediction = _PLACEHOLDER.sub("", prediction).strip(" []\"'")
     if not any(map(str.isalnum, prediction)):
         return ForecastReading("empty", note="the prediction is empty")
@@ -110,7 +115,7 @@ def read_forecast(answer: str, track: Track, unit: str = "") -> ForecastReading:
 
 
 def read_canonical(text: str) -> ForecastReading:
-    """What :attr:`ForecastReading.canonical` wrote, of either track; any other text is read without a unit."""
+    """Read what :attr:`ForecastReading.canonical` wrote, of either track; any other text is read without a unit."""
     track: Track = "non-recurrent" if _YES.match(text.strip()) or _NO.match(text.strip()) else "recurrent"
     if track == "non-recurrent" and len(parts := text.split()) == 2:
         return _event(parts[0], parts[1])
@@ -121,12 +126,14 @@ def written(value: float | bool, field: str, probability: float | None = None) -
     """An answer as the prompt asks for it: a table that says a number, or YES or NO.
 
     Args:
-        value: the number, or whether it happens.
-        field: what the table calls it (:attr:`~openfingym.suites.findeepforecast.forecasting.prompts.AskedForecast`).
-        probability: that it happens, from 0 to 1; on the same side of one half as the answer.
+        value: the number of a figure, or whether an event happens.
+        field: the name of the answer in the table, as
+            :attr:`~openfingym.suites.findeepforecast.forecasting.prompts.AskedForecast.field` gives it.
+        probability: the probability that the event happens, from 0 to 1, on the same side of one half as the answer;
+            None to state none.
 
     Raises:
-        UsageError: the number or the probability is none.
+        UsageError: the number is too large or not finite, or the probability is not from 0 to 1.
     """
     if probability is not None and not 0.0 <= probability <= 1.0:
         raise UsageError(f"a probability is {probability}; expected one from 0 to 1")
@@ -150,15 +157,17 @@ def plain_number(value: float) -> str:
 
 
 def _stated(text: str) -> tuple[str, str] | ForecastReading:
-    """What is said as prediction, and as probability, which may be empty."""
+    """The texts of the prediction and of the probability, which may be empty; or why there are none."""
     tables = list(_tables(text))
     named = [rows for rows in tables if any(_PREDICTION.search(name) for name, _ in rows)]
     if named:
         return _of_rows(named[-1])
+    # A head and one row are the two rows of the paper's code.
     if tables and (short := [rows for rows in tables if len(rows) == 1]):
         return short[-1][0][1], ""
-    if (found := _object(text)) is not None:
-        return found
+    if (stated := _object(text)) is not None:
+        return stated
+    # The same answer given twice is one.
     finals = tuple(dict.fromkeys(part for part in final_parts(text)))
     if len(finals) > 1:
         return ForecastReading("ambiguous", note=f"there are {len(finals)} final answers, which differ")
@@ -169,7 +178,7 @@ def _stated(text: str) -> tuple[str, str] | ForecastReading:
 
 
 def _tables(text: str) -> Iterator[list[tuple[str, str]]]:
-    """Rows of every table with two columns, each a name and a value; without its head, which a rule follows."""
+    """The rows of every markdown table with two columns, each a name and a value, without the head."""
     rows: list[tuple[str, str]] = []
     for line in [*text.split("\n"), ""]:
         stripped = line.strip().removeprefix("|").removesuffix("|")
@@ -179,7 +188,7 @@ def _tables(text: str) -> Iterator[list[tuple[str, str]]]:
                 yield rows
             rows = []
         elif all(_RULE.fullmatch(cell) for cell in cells):
-            # The head is the row above a rule; rows before it are another table's.
+            # The head is the row above the line of dashes; rows before it belong to another table.
             before, rows = rows[:-1], []
             if before:
                 yield before
@@ -188,6 +197,7 @@ def _tables(text: str) -> Iterator[list[tuple[str, str]]]:
 
 
 def _of_rows(rows: Sequence[tuple[str, str]]) -> tuple[str, str] | ForecastReading:
+    """The texts of the prediction and of the probability in a table; or why they are ambiguous."""
     predictions = [value for name, value in rows if _PREDICTION.search(name) and not _PROBABILITY.search(name)]
     probabilities = [value for name, value in rows if _PROBABILITY.search(name)]
     if len(set(predictions)) > 1 or len(set(probabilities)) > 1:
@@ -196,26 +206,33 @@ def _of_rows(rows: Sequence[tuple[str, str]]) -> tuple[str, str] | ForecastReadi
 
 
 def _object(text: str) -> tuple[str, str] | None:
-    """What a JSON object with the name ``prediction`` says, of nothing but such an object."""
+    """The texts of the prediction and of the probability, if the whole answer is a JSON object; None if it is not."""
     if not text.startswith("{"):
         return None
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    folded = {str(name).casefold(): value for name, value in found.items()}
+    folded = {str(name).casefold(): value for name, value in document.items()}
     stated = next((folded[name] for name in ("prediction", "forecast", "answer", "value") if name in folded), None)
     probability = folded.get("probability")
     return _scalar(stated), _scalar(probability)
 
 
 def _scalar(value: object) -> str:
+    """A JSON value as the text of a prediction; empty for a list, an object or null."""
     if isinstance(value, bool):
         return "YES" if value else "NO"
     return str(value) if isinstance(value, str | int | float) else ""
 
 
 def _event(text: str, probability: str) -> ForecastReading:
+    """The reading of a prediction about an event.
+
+    Args:
+        text: the text of the prediction.
+        probability: the text of its probability; empty if there is none.
+    """
     said = _yes_or_no(text)
     if said is None:
         both = _YES.search(text) and _NO.search(text)
@@ -226,28 +243,30 @@ def _event(text: str, probability: str) -> ForecastReading:
     chance = _chance(_PLACEHOLDER.sub("", probability))
     if chance is None:
         return ForecastReading("unreadable", note=f"the probability is {probability[:60]!r}; expected one from 0 to 1")
+    # One half is on neither side, and fits both answers.
     if (chance > HALF) is not said and chance != HALF:
         return ForecastReading("ambiguous", note=f"the prediction is {text[:20]}, and its probability {chance:g}")
     return ForecastReading("answered", _rounded(chance), said)
 
 
 def _yes_or_no(text: str) -> bool | None:
-    """Whether a text says yes; None where it says neither, or both, or says one of them within a sentence: "I have no
-    idea" is no answer.
+    """Whether a text says yes; None if it says neither, or both, or one of them within a sentence.
+
+    "I have no idea" is not an answer.
     """
     yes, no = _YES.search(text), _NO.search(text)
-    if not any(one and _is_set_off(text, one) for one in (yes, no)):
+    if not any(match and _is_set_off(text, match) for match in (yes, no)):
         return None
     if yes and no:
         first = min(yes, no, key=lambda match: match.start())
-        # "NO: yes, there is talk of it": what comes first and is set off is the answer.
+        # As in "NO: yes, there is talk of it": the first word, set off by punctuation, is the answer.
         alone = not first.start() and re.match(r"\s*[,.;:(!-]", text[first.end() :])
         return None if not alone else first is yes
     return None if yes is None and no is None else yes is not None
 
 
 def _is_set_off(text: str, said: re.Match[str]) -> bool:
-    """Whether a word is the answer: nothing stands before it but its introduction, or nothing behind it."""
+    """Whether a word is the answer and not part of a phrase: behind an introduction alone, or at the end."""
     before, behind = text[: said.start()], text[said.end() :]
     introduced = not any(map(str.isalnum, before)) or _INTRODUCTION.fullmatch(before)
     return bool(introduced and not _GOES_ON.match(behind)) or not any(map(str.isalnum, behind))
@@ -255,28 +274,37 @@ def _is_set_off(text: str, said: re.Match[str]) -> bool:
 
 def _chance(text: str) -> float | None:
     """A probability as a number from 0 to 1, or in per cent."""
-    found = _numbers(text)
-    if len(found) != 1 or found[0].loose:
+    mentions = _numbers(text)
+    if len(mentions) != 1 or mentions[0].loose:
         return None
-    one = found[0]
-    value = float(one.value * one.scale) if one.share and one.scale is not None else float(one.value)
-    if one.scale is not None and not one.share:
+    number = mentions[0]
+    value = float(number.value * number.scale) if number.share and number.scale is not None else float(number.value)
+    # Of millions or the like there is no probability.
+    if number.scale is not None and not number.share:
         return None
     return value if 0.0 <= value <= 1.0 else None
 
 
 def _figure(text: str, unit: str) -> ForecastReading:
+    """The reading of a prediction about a figure.
+
+    Args:
+        text: the text of the prediction.
+        unit: the unit that is asked for.
+    """
+    # A plain number, also with an exponent, needs no reading of words, scales and separators.
     if _FLOAT.fullmatch(text):
         return _finite(float(text))
-    found = _numbers(text)
-    if len(found) > 1:
-        # What stands in brackets behind the answer says how it came about.
+    mentions = _numbers(text)
+    if len(mentions) > 1:
+        # Further numbers in brackets usually say how the answer came about.
         shorter = _numbers(_BRACKETS.sub(" ", text))
-        found = shorter if len(shorter) == 1 else found
-    if not found:
+        mentions = shorter if len(shorter) == 1 else mentions
+    if not mentions:
         return ForecastReading("unreadable", note=f"the prediction is {text[:60]!r}; expected a number")
-    values = {_in_unit(one, unit) for one in found}
-    if any(one.loose for one in found) or len(values) > 1:
+    # The same value in two forms, such as 1.4 billion and 1,400 million, is one answer.
+    values = {_in_unit(mention, unit) for mention in mentions}
+    if any(mention.loose for mention in mentions) or len(values) > 1:
         return ForecastReading(
             "ambiguous", note=f"the prediction is {text[:60]!r}; expected one number, without a range"
         )
@@ -289,34 +317,45 @@ def _figure(text: str, unit: str) -> ForecastReading:
 
 
 def _numbers(text: str) -> list[NumberMention]:
+    """The numbers that a text mentions; a number in words is one with a scale."""
     try:
-        found = numbers_of(text)
-    except (ArithmeticError, ValueError):  # digits that no decimal holds
+        mentions = numbers_of(text)
+    except (ArithmeticError, ValueError):  # more digits than a decimal holds
         return []
-    return [one._replace(scale=Decimal(1)) if _spelled(one, text) else one for one in found]
+    return [mention._replace(scale=Decimal(1)) if _spelled(mention, text) else mention for mention in mentions]
 
 
-def _spelled(one: NumberMention, text: str) -> bool:
+def _spelled(mention: NumberMention, text: str) -> bool:
     """Whether a number is in words that say its scale, as nine hundred million does."""
-    return one.scale is None and abs(one.value) >= 1000 and not any(map(str.isdigit, text[one.start : one.end]))
+    digits = any(map(str.isdigit, text[mention.start : mention.end]))
+    return mention.scale is None and abs(mention.value) >= 1000 and not digits
 
 
-def _in_unit(one: NumberMention, unit: str) -> float | None:
-    """A number in the unit that is asked for; None where it is in another."""
+def _in_unit(mention: NumberMention, unit: str) -> float | None:
+    """A number in the unit that is asked for; None if it is in another.
+
+    Args:
+        mention: the number with its scale, its currencies, and whether it is a share.
+        unit: the unit that is asked for.
+    """
     asked = unit_of(unit)
-    value = -abs(one.value) if one.direction < 0 else one.value
-    if one.currencies and (asked.share or (asked.currencies and not one.currencies & asked.currencies)):
+    # "A fall of 3 %" is -3, and so is "a fall of -3 %".
+    value = -abs(mention.value) if mention.direction < 0 else mention.value
+    if mention.currencies and (asked.share or (asked.currencies and not mention.currencies & asked.currencies)):
         return None
-    if one.scale is None:
+    # Without a word for its scale, the number is in the unit as it stands.
+    if mention.scale is None:
         return float(value)
-    if one.share:
+    if mention.share:
         if asked.share:
-            return float(value * one.scale / asked.scale)
-        return float(value * one.scale) if asked.scale == 1 and not asked.currencies else None
-    return None if asked.share else float(value * one.scale / asked.scale)
+            return float(value * mention.scale / asked.scale)
+        # Per cent become a plain number, such as a ratio, but no amount of money.
+        return float(value * mention.scale) if asked.scale == 1 and not asked.currencies else None
+    return None if asked.share else float(value * mention.scale / asked.scale)
 
 
 def _finite(value: float) -> ForecastReading:
+    """The reading of a number, which is refused if it is not finite or too large."""
     if not (math.isfinite(value) and abs(value) < LARGEST):
         return ForecastReading("unreadable", note=f"the prediction is {value:g}; expected a finite number")
     return ForecastReading("answered", _rounded(value))

@@ -1,4 +1,4 @@
-"""What is published next is what was published a year before, moved as the newest figure moved in a year."""
+"""The seasonal forecaster: the next figure is that of a year before, moved as the newest figure moved in a year."""
 
 from __future__ import annotations
 
@@ -6,35 +6,40 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar
 
-from openfingym.suites.findeepforecast.forecasting.naive import NO, last_value
-from openfingym.suites.findeepforecast.problem import Event
+from openfingym.suites.findeepforecast.forecasting.naive import last_value, probability_of
+from openfingym.suites.findeepforecast.problem import Figure
 
 if TYPE_CHECKING:
-    from openfingym.suites.findeepforecast.problem import Figure, ForecastProblem
+    from openfingym.suites.findeepforecast.problem import ForecastProblem
     from openfingym.suites.findeepforecast.world.known import KnownWorld, Published
 
 YEAR = 365.25
+"""Days of a year."""
 APART = 20
-"""Days by which two periods a year apart may be further apart, or nearer: fiscal years may have 53 weeks."""
+"""Days by which the distance of two periods may differ from a year: fiscal years may have 53 weeks."""
 LONGEST_STEP = 100
-"""Days between periods, at most, of a figure that has seasons: a quarter."""
+"""The most days between the periods of a figure that has seasons: a quarter."""
 SHORTEST_STEP = 20
-"""Days between periods, at least, of a figure that has seasons: those of each day have none."""
+"""The fewest days between the periods of a figure that has seasons: daily figures have none."""
 PERIODS = 18
-"""Periods that are looked at: of a month a year and a half, of a quarter more than four years."""
+"""How many periods are looked at: a year and a half of months, or more than four years of quarters."""
 LARGEST_GROWTH = 4.0
-"""A figure that grew more in a year, or changed its sign, is moved by the difference and not by the ratio."""
+"""A figure whose ratio to that of a year before is not below this, or that changed its sign, is moved by the difference
+and not by the ratio.
+"""
 
 
 class Seasonal:
-    """Of a figure of a month or a quarter that has a value a year before: this one, times the growth over a year of the
-    newest value that has one, or plus its difference where the values are not positive or it grew fourfold. Of every
-    other figure the last value, and of an event the base rate, as ``naive``.
+    """The value of a year before, moved as the newest value moved within a year.
+
+    It is multiplied by the growth of the newest value over its year, or, if values are not positive or growth is
+    fourfold, moved by its difference. A figure that has no value of a year before is forecast by its last value, and an
+    event by its base rate, as by ``naive``.
 
     Attributes:
         name: name by which it is called.
         version: version of its rule, which changes with what it forecasts.
-        uses_others: whether it is asked after the others.
+        uses_others: whether it is given the others' forecasts, and so is asked last.
     """
 
     name: ClassVar[str] = "seasonal"
@@ -47,42 +52,47 @@ class Seasonal:
         world: KnownWorld,
         others: Mapping[str, float],  # noqa: ARG002 - it looks at nobody's
     ) -> float | None:
-        """The value in the unit that is asked for, or the probability of the event; None where nothing was published.
-
-        Args:
-            problem: the figure or the event that is asked about.
-            world: what is known at the time of the answer.
-            others: forecasts of other agents, by their names.
-        """
-        if isinstance(problem.about, Event):
-            return NO if problem.base_rate is None else problem.base_rate
-        found = moved_by_a_year(world.history(problem.about.subject, problem.about.measure, PERIODS), problem.about)
-        return last_value(world, problem.about) if found is None else found
+        """See :class:`openfingym.rounds.forecaster.ForecastProgram`; None if nothing of the figure was published."""
+        figure = problem.about
+        if not isinstance(figure, Figure):
+            return probability_of(problem)
+        moved = moved_by_a_year(world.history(figure.subject, figure.measure, PERIODS), figure)
+        return last_value(world, figure) if moved is None else moved
 
 
 def moved_by_a_year(history: Sequence[Published], figure: Figure) -> float | None:
-    """The value of a year before the figure's period, moved as the newest value moved within a year; None where there
-    is no such value, or the figure has no seasons.
+    """The value of a year before the figure's period, moved as the newest value moved within a year.
+
+    Args:
+        history: first prints of the figure, in any order.
+        figure: the figure to forecast.
+
+    Returns:
+        The value, in the unit of the figure; None if there is none of a year before, or the figure has no seasons.
     """
-    values = {one.period: one.value for one in history if one.period < figure.period}
+    values = {published.period: published.value for published in history if published.period < figure.period}
     if len(values) < 2:
         return None
+    # The last two periods tell how often it is published.
     newest, before = sorted(values)[-1], sorted(values)[-2]
     if not SHORTEST_STEP <= (newest - before).days <= LONGEST_STEP:
         return None
     base, past = _a_year_before(values, figure.period), _a_year_before(values, newest)
     if base is None:
         return None
+    # The newest value has none of a year before: nothing says how to move the base.
     if past is None:
         return base
+    # A ratio near 0, or of another sign, would say nothing about the base.
     if base > 0 and past > 0 and 1 / LARGEST_GROWTH < (growth := values[newest] / past) < LARGEST_GROWTH:
         return base * growth
     return base + values[newest] - past
 
 
 def _a_year_before(values: Mapping[date, float], period: date) -> float | None:
-    near = [one for one in values if abs((period - one).days - YEAR) <= APART]
-    return values[min(near, key=lambda one: abs((period - one).days - YEAR))] if near else None
+    """The value of the period that is nearest to a year before; None if none is near enough."""
+    near = [earlier for earlier in values if abs((period - earlier).days - YEAR) <= APART]
+    return values[min(near, key=lambda earlier: abs((period - earlier).days - YEAR))] if near else None
 
 
 PROGRAM = Seasonal()

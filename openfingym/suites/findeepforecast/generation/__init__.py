@@ -1,1 +1,1 @@
-"""Generation of a season's problems: recurrent ones from calendars, non-recurrent ones from news, and both by week."""
+"""Generating a season's problems, week by week: recurrent ones from calendars, non-recurrent ones from news."""

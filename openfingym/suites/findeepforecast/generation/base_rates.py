@@ -1,4 +1,4 @@
-"""How often what the news calls contested came as it was contested, as known at a time."""
+"""The base rate of events: how often what the news called contested came about as asked, as known at a time."""
 
 from __future__ import annotations
 
@@ -8,37 +8,43 @@ from datetime import datetime
 from openfingym.suites.findeepforecast.generation.relevance import RuleRelevance
 from openfingym.suites.findeepforecast.generation.reports import read_report
 from openfingym.suites.findeepforecast.generation.signals import Signal
-from openfingym.suites.findeepforecast.problem import Event
+from openfingym.suites.findeepforecast.problem import ForecastEvent
 from openfingym.suites.findeepforecast.truth.evidence import what_it_says
 from openfingym.suites.findeepforecast.world.known import Document
 
 FEWEST = 20
-"""Stories that must have ended for there to be a rate."""
+"""How many stories must be over for there to be a rate."""
 
 
 def base_rate(of_story: Mapping[str, Sequence[Document]], now: datetime) -> float | None:
-    """Share of the stories that are over in which an authority has confirmed what was contested, by the day named.
+    """Share of the stories that are over in which an authority confirmed what was contested, by the day that was named.
 
     Args:
-        of_story: documents by story, of the past as known at a time.
-        now: that time.
+        of_story: the documents of each story, as known at a time.
+        now: the time as of which the documents are known.
 
     Returns:
-        The share with one YES and one NO added, to three digits; None where fewer than :data:`FEWEST` are over.
+        The share with one YES and one NO added, to three digits; None if fewer than :data:`FEWEST` are over.
     """
     yes = over = 0
     assess = RuleRelevance().assess
     for name, documents in of_story.items():
-        reports = [read_report(one) for one in documents]
-        before = tuple(one.document for one in reports if not one.says)
-        named = [one.matters[0] for one in reports if one.matters]
-        if not named or not any(one.contested for one in reports) or any(one.tied or one.recap for one in reports):
+        claims = [read_report(document) for document in documents]
+        # What was asked follows from what was reported before anything was decided.
+        before = tuple(claim.document for claim in claims if not claim.says)
+        named = [claim.matters[0] for claim in claims if claim.matters]
+        # The same stories are left out as those that give no signal.
+        if not named or not any(claim.contested for claim in claims) or any(c.tied or c.recap for c in claims):
             continue
-        found = assess(Signal(name, documents[0].subject, "", "macro", named[0].kind, named[0].phrase, before))
-        if found.due is None or found.due >= now.date():
-            continue  # those that ended before their day are left out with those that have not ended: no bias
-        event = Event(documents[0].subject, named[0].kind, name, found.condition, found.threshold, found.due)
-        said = [what_it_says(event, one)[0] for one in reports if one.says and one.document.official]
+        open_points = assess(Signal(name, documents[0].subject, "", "macro", named[0].kind, named[0].phrase, before))
+        # Before its day has passed a story does not count, even if it is decided: to count only the decided ones among
+        # those whose day is to come would bias the share.
+        if open_points.due is None or open_points.due >= now.date():
+            continue
+        asked = (open_points.condition, open_points.threshold, open_points.due)
+        event = ForecastEvent(documents[0].subject, named[0].kind, name, *asked)
+        said = [what_it_says(event, claim)[0] for claim in claims if claim.says and claim.document.official]
         over += 1
         yes += "fulfils" in said
+    # With one of each added, the rate of few stories is never 0 or 1.
     return round((yes + 1) / (over + 2), 3) if over >= FEWEST else None

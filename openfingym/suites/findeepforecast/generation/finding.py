@@ -1,7 +1,7 @@
-"""Generators by name: the library's own, and those of installed distributions.
+"""Finding generators by name: the library's own, and those of installed distributions.
 
-A distribution brings one by an entry point of the group ``openfingym.recurrent_problems`` or
-``openfingym.event_problems``, whose object is called without arguments and returns a generator of
+A distribution brings a generator by an entry point of the group ``openfingym.recurrent_problems`` or
+``openfingym.event_problems``. Its object is called without arguments, and returns a generator as in
 :mod:`openfingym.suites.findeepforecast.generation.protocols`.
 """
 
@@ -26,8 +26,12 @@ _OWN: Mapping[str, Mapping[str, str]] = {
         MODEL: "openfingym.rounds.model_events:ModelEvents",
     },
 }
-"""``calendars`` of scheduled disclosures; ``news`` of a made-up world; ``filings`` and decisions of the real past;
-``model``, which reads news with a language model (:mod:`openfingym.rounds.model_events`)."""
+"""The library's generators by group and name, each as the module and the object.
+
+``calendars`` asks about scheduled disclosures; ``news`` about events in the news of a made-up world; ``filings`` about
+filings and decisions of the real past; ``model`` reads news with a language model
+(:mod:`openfingym.rounds.model_events`).
+"""
 
 
 def find_recurrent(name: str) -> RecurrentGenerator:
@@ -49,15 +53,17 @@ def find_non_recurrent(name: str) -> NonRecurrentGenerator:
 
 
 def _found(group: str, name: str) -> object:
-    known = {one: EntryPoint(one, place, group) for one, place in _OWN[group].items()}
+    # The library's own are entry points too, so that a module is only loaded if it is asked for: one of them belongs to
+    # a room above this one.
+    known = {own: EntryPoint(own, place, group) for own, place in _OWN[group].items()}
     for entry in entry_points(group):
         known.setdefault(entry.name, entry)
     if name not in known:
         raise UsageError(f"there is no generator {name[:60]!r} of {group}; known: {', '.join(known)}")
     try:
-        found: object = known[name].load()()
-    except Exception as error:  # whatever a stranger's module may raise
+        generator: object = known[name].load()()
+    except Exception as error:  # the module of another distribution may raise anything
         raise UsageError(f"the generator {name!r} cannot be made from {known[name].value!r} ({error})") from error
-    if not callable(getattr(found, "generate", None)):
+    if not callable(getattr(generator, "generate", None)):
         raise UsageError(f"the generator {name!r} of {known[name].value!r} has no method generate(); see protocols.py")
-    return found
+    return generator

@@ -1,4 +1,4 @@
-"""Names of problems, from what they are about alone."""
+"""Keys of problems, which follow from what they are about alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from openfingym.suites.findeepforecast.problem import Figure
 
 
 def figure_key(figure: Figure, horizon: str) -> str:
-    """The key of a problem about a figure: one a season for each horizon.
+    """The key of a problem about a figure, which a season asks once for each horizon.
+
+    Args:
+        figure: the figure that is asked about.
+        horizon: the horizon of the problem.
 
     Example:
         >>> from datetime import date
@@ -22,5 +26,5 @@ def figure_key(figure: Figure, horizon: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A text as a part of a key: letters, digits, dots, colons and dashes."""
+    """A text as a part of a key: letters, digits, dots, colons, underscores and dashes; the rest becomes dashes."""
     return re.sub(r"[^A-Za-z0-9.:_]+", "-", text).strip("-")

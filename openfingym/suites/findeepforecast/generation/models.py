@@ -1,4 +1,4 @@
-"""The three stages of generation with a model in the place of rules. What it writes is reviewed by the same rules."""
+"""The three stages of generation by a model in place of rules; what it writes is reviewed by the same rules."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Short = Annotated[str, msgspec.Meta(max_length=120)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Condition = Literal["happens", "at_least", "at_most", "detail"]
 RECENT = timedelta(days=7)
-"""How far back signals are looked for; what came before is read once there is one."""
+"""How far back signals are looked for; earlier news of a story is read once it is a signal."""
 BATCH = 40
-"""Documents in a prompt."""
+"""The most documents in a prompt."""
 MOST_DOCUMENTS = 400
-"""Documents in which signals are looked for in a week."""
+"""The most documents in which signals are looked for in a week."""
 
 
 class SignalAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    """A candidate, as a model answers it."""
+    """A candidate for a signal, as a model answers it."""
 
     documents: Annotated[list[Short], msgspec.Meta(min_length=1, max_length=BATCH)]
     kind: Short
@@ -49,7 +49,7 @@ class SignalAnswer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SignalsAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    """Candidates of a batch."""
+    """The candidates of a batch of documents, as a model answers them."""
 
     candidates: Annotated[list[SignalAnswer], msgspec.Meta(max_length=BATCH)]
 
@@ -69,7 +69,7 @@ class AssessmentAnswer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class QuestionAnswer(msgspec.Struct, forbid_unknown_fields=True):
-    """A question, as a model answers it; an empty one where nothing can be asked."""
+    """A question, as a model answers it; an empty one if nothing can be asked."""
 
     question: Text
     authority: Text
@@ -80,23 +80,30 @@ class QuestionAnswer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ModelSignals:
-    """Signal detection by a model, over the news of the last days in batches."""
+    """Signal detection by a model, over the news of the last days in batches.
+
+    Args:
+        model: the model to ask.
+        most: the most documents of a week that it is shown.
+    """
 
     def __init__(self, model: AsksModel, *, most: int = MOST_DOCUMENTS) -> None:
         self._model, self._most = model, most
 
     def detect(self, world: KnownWorld, begin: datetime, end: datetime) -> Detected:
-        """As :class:`~openfingym.suites.findeepforecast.generation.signals.SignalDetector` has it."""
+        """See :class:`~openfingym.suites.findeepforecast.generation.signals.SignalDetector`."""
         refused: Counter[str] = Counter()
-        companies = {one.symbol: one for one in world.companies()}
+        companies = {company.symbol: company for company in world.companies()}
         news = world.news(begin, end)
         of_story = stories(news)
-        recent = [one for one in news if one.at >= end - RECENT][-self._most :]
-        found: dict[str, Signal] = {}
+        # Of more documents than it may be shown, the latest.
+        recent = [document for document in news if document.at >= end - RECENT][-self._most :]
+        signals: dict[str, Signal] = {}
         for start in range(0, len(recent), BATCH):
             batch = recent[start : start + BATCH]
             try:
                 answer = typed(self._model, "signals", _signals_prompt(batch), SignalsAnswer)
+            # What was found so far is used; the rest is counted, so that the week says what it lacks and why.
             except BudgetSpentError:
                 refused["budget"] += len(recent) - start
                 break
@@ -108,14 +115,15 @@ class ModelSignals:
                 if signal is None:
                     refused[why] += 1
                 else:
-                    found.setdefault(signal.story, signal)
-        return Detected(tuple(found[name] for name in sorted(found)), dict(sorted(refused.items())))
+                    # A story may come up in several batches; it is one signal, of all its documents.
+                    signals.setdefault(signal.story, signal)
+        return Detected(tuple(signals[name] for name in sorted(signals)), dict(sorted(refused.items())))
 
 
 def _signals_prompt(batch: Sequence[Document]) -> str:
-    found = taxonomy()
-    macro = "\n".join(f"{one.code}: {one.name}" for one in found.macro_events.values())
-    corporate = "\n".join(f"{one.number}: {one.name}" for one in found.corporate_events.values())
+    types = taxonomy()
+    macro = "\n".join(f"{event.code}: {event.name}" for event in types.macro_events.values())
+    corporate = "\n".join(f"{event.number}: {event.name}" for event in types.corporate_events.values())
     return filled(prompt_text(__package__, "signals"), macro=macro, corporate=corporate, documents=shown(batch))
 
 
@@ -125,35 +133,50 @@ def _candidate(
     of_story: Mapping[str, list[Document]],
     companies: Mapping[str, Company],
 ) -> tuple[str, Signal | None]:
-    """The signal of a candidate, or why it is none: what a model says is held against what it was shown."""
-    by_id = {one.id: one for one in batch}
-    if any(one not in by_id for one in answer.documents):
+    """The signal of a candidate, or the reason why it is none: what a model says is checked against what it was shown.
+
+    Args:
+        answer: the candidate, as the model answered it.
+        batch: the documents that the model was shown.
+        of_story: the documents of each story, of the whole look-back.
+        companies: the companies of the world, by symbol.
+    """
+    by_id = {document.id: document for document in batch}
+    if any(document not in by_id for document in answer.documents):
         return "nonsense", None
     if answer.routine:
         return "routine", None
     if not (answer.binary and answer.uncertain):
         return "no uncertainty", None
+    # The subject is the document's and not the model's word.
     first = by_id[answer.documents[0]]
     subject = first.subject
     company = companies.get(subject)
     market = company.economy if company else subject
     level: Level = "corporate" if company else "macro"
-    kinds = taxonomy().macro_events if level == "macro" else {str(one) for one in taxonomy().corporate_events}
+    kinds = taxonomy().macro_events if level == "macro" else {str(number) for number in taxonomy().corporate_events}
     if market not in ECONOMIES or answer.kind not in kinds:
         return "taxonomy", None
-    name = next((one for one, its in of_story.items() if any(its_one.id == first.id for its_one in its)), first.id)
+    stories_with_it = (
+        story for story, documents in of_story.items() if any(document.id == first.id for document in documents)
+    )
+    name = next(stories_with_it, first.id)
     documents = tuple(of_story.get(name, (first,)))
     return "", Signal(name, subject, market, level, answer.kind, answer.phrase, documents)
 
 
 class ModelRelevance:
-    """Relevance by a model, from all that is reported of a signal."""
+    """Relevance by a model, from what is reported about a signal.
+
+    Args:
+        model: the model to ask.
+    """
 
     def __init__(self, model: AsksModel) -> None:
         self._model = model
 
     def assess(self, signal: Signal) -> Assessment | None:
-        """As :class:`~openfingym.suites.findeepforecast.generation.relevance.RelevanceAssessor` has it."""
+        """See :class:`~openfingym.suites.findeepforecast.generation.relevance.RelevanceAssessor`."""
         prompt = filled(
             prompt_text(__package__, "relevance"),
             phrase=signal.phrase,
@@ -178,7 +201,11 @@ class ModelRelevance:
 
 
 class ModelQuestions:
-    """Questions by a model. It is not shown which way the news leans."""
+    """Questions by a model, which is not shown which way the news leans, so that no question can tell it.
+
+    Args:
+        model: the model to ask.
+    """
 
     def __init__(self, model: AsksModel) -> None:
         self._model = model
@@ -186,7 +213,7 @@ class ModelQuestions:
     def write(
         self, signal: Signal, assessment: Assessment, companies: Mapping[str, Company]
     ) -> ProposedQuestion | None:
-        """As :class:`~openfingym.suites.findeepforecast.generation.writing.QuestionWriter` has it."""
+        """See :class:`~openfingym.suites.findeepforecast.generation.writing.QuestionWriter`."""
         company = companies.get(signal.subject)
         prompt = filled(
             prompt_text(__package__, "question"),
@@ -196,7 +223,7 @@ class ModelQuestions:
             condition=assessment.condition,
             threshold=f"{assessment.threshold:g}",
             detail=assessment.detail,
-            unknowns="\n".join(f"- {one}" for one in assessment.unknowns),
+            unknowns="\n".join(f"- {unknown}" for unknown in assessment.unknowns),
         )
         try:
             answer = typed(self._model, "question", prompt, QuestionAnswer)

@@ -1,4 +1,4 @@
-"""What generates problems: the two agents of generation, and what they are told and give."""
+"""The protocols of the two agents that generate problems, and what they take and give."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from openfingym.suites.findeepforecast.problem import ForecastProblem
+from openfingym.questions.question import DAY_NS
+from openfingym.suites.findeepforecast.problem import ForecastProblem, Horizon
 from openfingym.suites.findeepforecast.world.known import KnownWorld
+
+WEEK_DAYS, MONTH_DAYS = 10, 45
+"""The most days from the generation to the expected truth for the horizons of a week and of a month."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +21,22 @@ class Week:
     name: str
     """ISO week of its generation, such as ``2025-W44``."""
     generated_ns: int
-    """t_g."""
+    """When its questions are generated (t_g)."""
     deadline_ns: int
-    """t_d."""
+    """Until when they may be answered (t_d)."""
     ends_ns: int
     """The deadline of the week after: reports that are scheduled between the two are asked for in this week."""
+
+    def horizon(self, expected_ns: int) -> Horizon:
+        """How far the expected truth is from the generation: a week (up to 10 days), a month (up to 45), or a quarter.
+
+        Args:
+            expected_ns: when the truth is expected to be known, in nanoseconds since the epoch.
+        """
+        ahead_ns = expected_ns - self.generated_ns
+        if ahead_ns <= WEEK_DAYS * DAY_NS:
+            return "week"
+        return "month" if ahead_ns <= MONTH_DAYS * DAY_NS else "quarter"
 
 
 @dataclass(frozen=True, order=True)
@@ -34,7 +49,9 @@ class Stratum:
     """
 
     quadrant: str
+    """Track and level, such as ``recurrent macro``."""
     market: str
+    """Code of the economy, or ``GLOBAL``."""
 
     def __str__(self) -> str:
         return f"{self.quadrant} {self.market}"
@@ -42,22 +59,22 @@ class Stratum:
 
 @dataclass(frozen=True)
 class DrawnProblems:
-    """Problems of a week, and what was refused on the way."""
+    """The problems that a generator made for a week, and what it refused."""
 
     problems: tuple[ForecastProblem, ...]
     refused: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of candidates by the rule that they broke."""
+    """How many candidates were refused, by the rule that they broke."""
 
 
 class RecurrentGenerator(Protocol):
-    """Makes problems about what calendars have."""
+    """Generates problems about disclosures that are scheduled in calendars."""
 
     def capacity(self, world: KnownWorld, week: Week, asked: Collection[str], seed: int) -> Mapping[Stratum, int]:
-        """How many problems could be made in a week, this one or a later one, as far as calendars say.
+        """How many problems of each stratum could be made in a week, the present one or a later one, by the calendars.
 
         Args:
             world: what is known when the present week is generated.
-            week: the week that asks.
+            week: the week that the number is for.
             asked: keys of the season's earlier problems, which are not made again.
             seed: seed of the season.
         """
@@ -65,21 +82,24 @@ class RecurrentGenerator(Protocol):
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
     ) -> DrawnProblems:
-        """As many problems as are wanted of each stratum, or fewer where there are no more.
+        """As many problems as are wanted of each stratum, or fewer if there are not so many.
 
         Args:
             world: what is known when the week is generated.
             week: the week that asks.
-            wanted: how many of each stratum; of strata of other tracks nothing is made.
+            wanted: how many problems of each stratum are wanted; strata of the other track are passed over.
             asked: keys of the season's earlier problems, which are not made again.
             seed: seed of the season.
         """
 
 
 class NonRecurrentGenerator(Protocol):
-    """Makes problems about events that no calendar has."""
+    """Generates problems about events that are in no calendar."""
 
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
     ) -> DrawnProblems:
-        """As :meth:`RecurrentGenerator.generate`. The key of a problem about the same event is the same in any week."""
+        """See :meth:`RecurrentGenerator.generate`.
+
+        A problem about the same event has the same key in any week, by which the season knows what it has asked.
+        """

@@ -1,4 +1,4 @@
-"""Proving that generation used nothing but what was known: each week again, on a copy without what came later."""
+"""Proving that generation used nothing but what was known: a week is generated again without what came later."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ from openfingym.vault import Vault
 
 @dataclass(frozen=True)
 class WeekProof:
-    """What came of generating a week again without what became known after it was generated."""
+    """The result of generating a week again without what became known after it was generated."""
 
     week: str
+    """Name of the week, such as ``2025-W44``."""
     generated_ns: int
-    """As of when the copy was cut."""
+    """When the week was generated, with which the copy ends, in nanoseconds since the epoch."""
     questions: int
+    """How many questions were asked."""
     digest: str
-    """SHA-256 of the questions that were asked, one line of canonical JSON each, in their order."""
+    """Hex SHA-256 of the questions that were asked, each a line of canonical JSON, in their order."""
     again: str
-    """The same of those that were generated on the copy."""
+    """Hex SHA-256 of the questions that were generated on the copy; empty if none could be."""
     differences: tuple[str, ...]
-    """What is different, for people: nothing where it is proved."""
+    """What differs, in words; empty if it is proved."""
 
     def to_dict(self) -> dict[str, object]:
-        """It as JSON."""
-        found: dict[str, object] = {"week": self.week, "questions": self.questions, "proved": self.proved}
-        return found | {"digest": self.digest, "again": self.again, "differences": list(self.differences)}
+        """The proof as JSON."""
+        document: dict[str, object] = {"week": self.week, "questions": self.questions, "proved": self.proved}
+        return document | {"digest": self.digest, "again": self.again, "differences": list(self.differences)}
 
     @property
     def proved(self) -> bool:
-        """Whether both are the same, byte for byte."""
+        """Whether the questions are the same, byte for byte."""
         return not self.differences and self.digest == self.again
 
 
@@ -51,18 +53,20 @@ def prove_week(
     """Generate a week again on a copy of its vault that ends with its generation.
 
     Args:
-        vault: that the week was generated from.
-        week: its name.
+        vault: the vault that the week was generated from.
+        week: name of the week.
         generated_ns: when it was generated (t_g), in nanoseconds since the epoch.
-        asked: the questions that were asked, as bytes, in their order.
-        generate: generates the week's questions from a world, as bytes.
+        asked: the questions that were asked, each as canonical JSON, in their order.
+        generate: generates the week's questions from a world, each as canonical JSON.
 
     Raises:
         StoreError: the copy cannot be written.
     """
     moment = moment_at(generated_ns)
     with tempfile.TemporaryDirectory(prefix="openfingym-proof-") as folder:
+        # Later rows are not only hidden from the copy but gone, whatever a generator may look at.
         copy = vault.truncated(moment, Path(folder) / "vault")
+        # A generator that fails without later rows has used them: the week is not proved.
         try:
             again = list(generate(open_world(copy, moment)))
         except OpenFinGymError as error:
@@ -75,6 +79,7 @@ def _digest(lines: Sequence[bytes]) -> str:
 
 
 def _differences(asked: Sequence[bytes], again: Sequence[bytes]) -> list[str]:
+    """What differs, in words; of several questions the first five."""
     if len(asked) != len(again):
         return [f"{len(asked)} questions were asked, and {len(again)} are generated without what came later"]
     return [

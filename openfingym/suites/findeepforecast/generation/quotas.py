@@ -9,7 +9,7 @@ from openfingym.suites.findeepforecast.generation.protocols import Stratum
 from openfingym.suites.findeepforecast.problem import ECONOMIES
 
 QUADRANTS = ("recurrent macro", "recurrent corporate", "non-recurrent macro", "non-recurrent corporate")
-"""In the order of the paper's tables."""
+"""The four quadrants, in the order of the paper's tables."""
 _COUNTS = {
     "recurrent macro": (30, 40, 39, 39, 40, 38, 40, 30),
     "recurrent corporate": (413, 68, 37, 141, 25, 1, 24, 14),
@@ -23,4 +23,4 @@ TABLE_17: Mapping[Stratum, int] = MappingProxyType(
         for market, count in zip(ECONOMIES, counts, strict=True)
     }
 )
-"""The paper's ten weeks: 1,394 problems."""
+"""How many problems of each stratum the paper's ten weeks have: 1,394 in all."""

@@ -1,4 +1,4 @@
-"""Relevance: what is not known of a signal, where sources conflict, and what may delay it (appendix C)."""
+"""Relevance, the second stage: what is unknown about a signal, where sources conflict, what may delay it."""
 
 from __future__ import annotations
 
@@ -18,54 +18,59 @@ class Assessment:
     """What is open about a signal, as of a time."""
 
     due: date | None
-    """The day by which most sources say that it is settled."""
+    """The day by which most sources say that it is decided; None if none names a day."""
     condition: str
-    """What most say is contested: ``happens`` (the day), ``at_least``, ``at_most`` or ``detail``."""
+    """What most sources call contested: ``happens`` (in time), ``at_least``, ``at_most`` or ``detail``."""
     threshold: float
+    """The amount of ``at_least`` or ``at_most``, in the unit of the event; else 0."""
     detail: str
+    """The wording of ``detail``; else empty."""
     unknowns: tuple[str, ...]
     """What is not known, in words."""
     conflicts: tuple[str, ...]
     """Where sources contradict each other, in words."""
     delay: bool
-    """Whether a delay is spoken of."""
+    """Whether a source mentions a delay."""
     leaning: float
-    """Share of the turns that speak for it, with one for and one against added: in (0, 1)."""
+    """How far the news speaks for it, in (0, 1): the share of turns of phrase for it, with one for and one against
+    added.
+    """
     uncertainty: float
-    """In [0, 1]: how far sources disagree."""
+    """How far sources disagree, from 0 to 1."""
 
 
 class RelevanceAssessor(Protocol):
-    """The second stage: what makes a signal worth a question."""
+    """The second stage: says what makes a signal worth a question."""
 
     def assess(self, signal: Signal) -> Assessment | None:
-        """Assess a signal by its documents; None where no assessment can be had."""
+        """Assess a signal by its documents; None if no assessment can be made."""
 
 
 class RuleRelevance:
-    """Relevance by counting what reports say: no model is asked.
+    """Relevance by counting what documents say, without a model.
 
-    The uncertainty is ``1 - |2 s - 1|``, where ``s`` is the share of outlets' turns that speak for the event, an
-    outlet counting once for each report; a tenth is added where sources name other days or thresholds, and where a
-    delay is spoken of; it is cut at one.
+    The uncertainty is ``1 - |2 s - 1|``, where ``s`` is the leaning. A tenth is added if sources name different days or
+    thresholds, and a tenth if a delay is mentioned; it is 1 at most.
     """
 
     def assess(self, signal: Signal) -> Assessment:
-        """As :class:`RelevanceAssessor` has it."""
-        reports = [read_report(one) for one in signal.documents]
-        days = Counter(one.day for one in reports if one.day)
+        """See :class:`RelevanceAssessor`."""
+        claims = [read_report(document) for document in signal.documents]
+        days = Counter(claim.day for claim in claims if claim.day)
         due = _most(days)
-        bounds = Counter(one.bound for one in reports if one.bound)
-        details = Counter(one.detail for one in reports if one.detail)
+        bounds = Counter(claim.bound for claim in claims if claim.bound)
+        details = Counter(claim.detail for claim in claims if claim.detail)
+        # An amount is the sharper question than a detail, and either than the mere event.
         condition, threshold, detail = "happens", 0.0, ""
         if bounds:
             condition, threshold = _most(bounds) or ("happens", 0.0)
         elif details:
             condition, detail = "detail", _most(details) or ""
-        conflicts = _conflicts(days, bounds, reports)
-        turns = sum(one.turns for one in reports)
-        leaning = (1 + sum((one.turns + one.leans) // 2 for one in reports)) / (2 + turns)
-        delay = any(one.delay for one in reports)
+        conflicts = _conflicts(days, bounds, claims)
+        turns = sum(claim.turns for claim in claims)
+        # turns is for plus against and leans is for less against, so that half their sum is the number for it.
+        leaning = (1 + sum((claim.turns + claim.leans) // 2 for claim in claims)) / (2 + turns)
+        delay = any(claim.delay for claim in claims)
         uncertainty = 1 - abs(2 * leaning - 1) + 0.1 * (len(days) > 1 or len(bounds) > 1) + 0.1 * delay
         unknowns = ["whether it comes in time"]
         if condition in {"at_least", "at_most"}:
@@ -78,20 +83,27 @@ class RuleRelevance:
 
 
 def _conflicts(
-    days: Counter[date], bounds: Counter[tuple[str, float]], reports: list[DocumentClaims]
+    days: Counter[date], bounds: Counter[tuple[str, float]], claims: list[DocumentClaims]
 ) -> tuple[str, ...]:
-    found = []
+    """Where documents contradict each other, in words.
+
+    Args:
+        days: how many documents name each day.
+        bounds: how many documents name each amount.
+        claims: what each document says.
+    """
+    conflicts = []
     if len(days) > 1:
-        found.append("days: " + ", ".join(sorted(one.isoformat() for one in days)))
+        conflicts.append("days: " + ", ".join(sorted(day.isoformat() for day in days)))
     if len(bounds) > 1:
-        found.append("thresholds: " + ", ".join(f"{one[1]:g}" for one in sorted(bounds)))
-    if any(one.leans > 0 for one in reports) and any(one.leans < 0 for one in reports):
-        found.append("some sources speak for it, others against it")
-    if any(one.denial for one in reports):
-        found.append("those who decide have not confirmed it")
-    return tuple(found)
+        conflicts.append("thresholds: " + ", ".join(f"{amount:g}" for _, amount in sorted(bounds)))
+    if any(claim.leans > 0 for claim in claims) and any(claim.leans < 0 for claim in claims):
+        conflicts.append("some sources speak for it, others against it")
+    if any(claim.denial for claim in claims):
+        conflicts.append("those who decide have not confirmed it")
+    return tuple(conflicts)
 
 
 def _most(counts: Counter[T]) -> T | None:
-    """The most frequent thing; of several the one seen first."""
-    return max(counts, key=lambda one: counts[one]) if counts else None
+    """The most frequent value, of several the one that was seen first; None if there is none."""
+    return max(counts, key=lambda value: counts[value]) if counts else None

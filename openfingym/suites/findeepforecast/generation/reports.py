@@ -1,7 +1,7 @@
-"""What a piece of news says, read by rule: which event, by when, what of it is contested, and which way it leans.
+"""Reading a piece of news by rule: which event it names, by when, what is contested, and which way it leans.
 
-The rules look for phrases of :mod:`openfingym.suites.findeepforecast.world.matters` and for a few dozen turns of
-English. They read the simulated world's news well and the real world's badly, for which there is a model.
+The rules look for the phrases of :mod:`openfingym.suites.findeepforecast.world.matters` and for a few dozen turns of
+phrase. They read the simulated world's news well, and the real world's badly: that is for a model.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ _CONFIRMS = (" confirms", "is official", "decision of ", "has announced", "is in
 _DROPS = ("will not go ahead", "has ruled out", "there will be no", "has decided against")
 _POSTPONES = ("has put off", "needs more time", "no new date", "has set no date")
 _VOIDS = ("no legal effect", "is withdrawn", "was in error", "is not valid")
+# The first that fits counts: a document that takes a decision back may name the decision as well.
 _ENDS = (("voids", _VOIDS), ("drops", _DROPS), ("postpones", _POSTPONES), ("confirms", _CONFIRMS))
 _WORD = re.compile(r"[\w'-]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"])")
@@ -57,42 +58,43 @@ class DocumentClaims:
 
     document: Document
     matters: tuple[Matter, ...]
-    """Events that it names, in the order in which it does."""
+    """The events that it names, in the order in which it names them."""
     day: date | None
-    """The day by which it says that the event is due."""
+    """The first day that it names, by which the event is due; None if it names none."""
     bound: tuple[str, float] | None
-    """``("at_least", 25.0)`` where it says that an amount is contested."""
+    """The contested amount, such as ``("at_least", 25.0)``; None if it states none."""
     detail: str
-    """Wording in quotation marks that it says is contested."""
+    """The wording in quotation marks that is contested; empty if there is none."""
     leans: int
-    """How many of its turns speak for the event, less those against it."""
+    """How many of its turns of phrase speak for the event, less those against it."""
     turns: int
-    """How many speak for or against it."""
+    """How many of its turns of phrase speak for or against the event."""
     routine: bool
-    """Whether it is about a release that a calendar has."""
+    """Whether it is about a release that is in a calendar."""
     recap: bool
     """Whether it looks back on what is settled."""
     tied: bool
-    """Whether it ties events together."""
+    """Whether it ties several events together."""
     contested: bool
-    """Whether it says that something is open."""
+    """Whether it calls something open or contested."""
     delay: bool
     """Whether it warns of a delay."""
     denial: bool
-    """Whether somebody who is asked neither confirms nor denies it."""
+    """Whether those who are asked neither confirm nor deny it."""
     says: str
-    """``confirms``, ``drops``, ``postpones`` or ``voids`` where it tells of an end; else nothing."""
+    """``confirms``, ``drops``, ``postpones`` or ``voids`` if it reports a decision; else empty."""
     figure: float | None
-    """The amount that it states of what is confirmed."""
+    """The amount that was decided; None if it states none."""
     part: bool | None
-    """Whether it states that a detail is part of what is confirmed."""
+    """Whether the detail is part of what was decided; None if it does not say."""
 
 
 @functools.lru_cache(maxsize=65536)
 def read_report(document: Document) -> DocumentClaims:
-    """Read a document by rule."""
+    """Read a document by rule. What was read is kept, since the same news is read again each week."""
     text = document.body
     low = text.lower()
+    # Regular expressions are only tried on texts that hold a word of theirs, which most do not.
     day = _DAY.search(text)
     bound = _BOUND.search(text) if "at least" in low or "at most" in low else None
     figure = _FIGURE.search(text) if "figure is" in low else None
@@ -119,25 +121,34 @@ def read_report(document: Document) -> DocumentClaims:
 
 
 def _has(low: str, turns: Sequence[str]) -> bool:
+    """Whether a text in lower case holds one of some turns of phrase."""
     return any(turn in low for turn in turns)
 
 
 def _count(low: str, turns: Sequence[str]) -> int:
+    """How often a text in lower case holds any of some turns of phrase."""
     return sum(low.count(turn) for turn in turns)
 
 
 def sentence_with(text: str, pattern: str) -> str:
-    """The sentence of a text that a regular expression is found in, shortened to 300 characters; else its first."""
+    """The first sentence of a text that matches a pattern, or else its first sentence; at most 300 characters.
+
+    Args:
+        text: the text to search.
+        pattern: a regular expression, for text in any case.
+    """
     sentences = _SENTENCE.split(text)
-    hit = next((one for one in sentences if re.search(pattern, one, re.IGNORECASE)), sentences[0])
-    return hit.strip()[:300]
+    match = next((sentence for sentence in sentences if re.search(pattern, sentence, re.IGNORECASE)), sentences[0])
+    return match.strip()[:300]
 
 
-def _day(found: re.Match[str]) -> date | None:
+def _day(match: re.Match[str]) -> date | None:
+    """The day that a match of :data:`_DAY` names; None if it does not exist."""
     try:
-        if found["iso"]:
-            return date.fromisoformat(found["iso"])
-        day, month, year = (found[name] or found[f"{name}2"] for name in ("day", "month", "year"))
+        if match["iso"]:
+            return date.fromisoformat(match["iso"])
+        # Either "19 December 2025" or "December 19, 2025", whose groups have a 2 behind their names.
+        day, month, year = (match[name] or match[f"{name}2"] for name in ("day", "month", "year"))
         return date(int(year), _MONTHS.index(month.lower()) + 1, int(day))
     except ValueError:
         return None
@@ -145,22 +156,22 @@ def _day(found: re.Match[str]) -> date | None:
 
 @functools.cache
 def _by_first_word() -> dict[str, list[tuple[list[str], Matter]]]:
-    """The words of every phrase by which an event is named, without its article, by their first one."""
-    found: dict[str, list[tuple[list[str], Matter]]] = {}
-    for one in sorted(matters(), key=lambda one: (-len(one.phrase), one.phrase)):
-        words = _WORD.findall(one.phrase.lower())[1:]
-        found.setdefault(words[0], []).append((words, one))
-    return found
+    """The phrases by which events are named, as words without the article, by their first word; the longest first."""
+    by_word: dict[str, list[tuple[list[str], Matter]]] = {}
+    for matter in sorted(matters(), key=lambda matter: (-len(matter.phrase), matter.phrase)):
+        words = _WORD.findall(matter.phrase.lower())[1:]
+        by_word.setdefault(words[0], []).append((words, matter))
+    return by_word
 
 
 def _matters(text: str) -> tuple[Matter, ...]:
-    """The events that a text names, in the order in which it does; of two at one place the longer one."""
+    """The events that a text names, in the order in which it names them; of two at one place the longer phrase."""
     words = _WORD.findall(text.lower())
-    first = _by_first_word()
-    found: dict[str, Matter] = {}
+    by_word = _by_first_word()
+    named: dict[str, Matter] = {}
     for place, word in enumerate(words):
-        for phrase, matter in first.get(word, ()):
+        for phrase, matter in by_word.get(word, ()):
             if words[place : place + len(phrase)] == phrase:
-                found.setdefault(matter.phrase, matter)
+                named.setdefault(matter.phrase, matter)
                 break
-    return tuple(found.values())
+    return tuple(named.values())

@@ -1,7 +1,7 @@
-"""Review: which questions are refused, by which rule; and which of the others are selected.
+"""Review: which proposed questions are refused, by which rule, and which of the others are selected.
 
-Experts of the paper keep about a fifth of what is generated, for quality and balance. Here a rule of the list
-refuses, and a selection balances horizons, types, and which way the news leans. Neither knows how anything ended.
+The paper's experts keep about a fifth of what is generated, for quality and balance. Here a list of rules refuses
+questions, and a selection balances horizons, types, and which way the news leans. Neither knows how anything ended.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from types import MappingProxyType
 
+from openfingym.questions.question import moment_at, moment_ns
 from openfingym.suites.findeepforecast.generation.protocols import Week
 from openfingym.suites.findeepforecast.generation.reports import read_report
 from openfingym.suites.findeepforecast.generation.signals import settled
@@ -32,15 +33,19 @@ RULES: Mapping[str, str] = MappingProxyType(
         "certain": "the news leaves next to no doubt",
     }
 )
-"""Rules by which a question is refused, in the order in which they are tried."""
+"""Rules by which a question is refused, each with what is wrong with the question."""
 LEAST_AFTER = timedelta(days=3)
-"""From the deadline to the day by which something counts: what is decided in the last days before it is not known
-at the deadline."""
+"""Shortest time from the deadline to the last day on which an event counts: most events are decided in the last three
+days, which are after the deadline then.
+"""
 LONGEST = timedelta(days=92)
-"""From generation to the day by which something counts."""
+"""Longest time from the generation to the last day on which an event counts."""
 LEAST_UNCERTAINTY = 0.25
+"""Uncertainty of the news below which a question is refused as certain."""
 _NEAR_DAYS = 14
+"""Days by which two questions about one subject and type must be apart."""
 _NEAR_WORDS = 0.8
+"""Share of common words above which two questions about one subject are the same."""
 _LEADING = re.compile(
     r"\b(when will|why|how (?:much|many|far|soon)|given that|now that|as (?:widely )?expected|inevitabl\w+|"
     r"certain(?:ly)?|surely|obviously|undoubtedly|finally|despite|after (?:its|the|their) \w+ (?:approval|decision|"
@@ -60,36 +65,40 @@ _PLACEHOLDER = re.compile(r"[{}<>\[\]]|\b(?:TBD|N/A|lorem|XX+)\b|\ufffd")
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What is left of the drafts of a week, and what was refused."""
+    """The result of a review of the drafts of a week."""
 
     drafts: tuple[ProposedQuestion, ...]
+    """The drafts that broke no rule."""
     refused: Mapping[str, int]
+    """How many drafts were refused, by the rule that they broke first."""
     examples: Mapping[str, str]
-    """One refused text for each rule, for those who look after the writer."""
+    """A refused text for each rule, by which a writer can be improved."""
 
 
 def review(drafts: Sequence[ProposedQuestion], week: Week, asked: Collection[str] = ()) -> Reviewed:
     """Refuse what breaks a rule.
 
     Args:
-        drafts: the proposed questions, in the order in which they were written.
-        week: when they are to be asked.
+        drafts: the proposed questions, in any order.
+        week: the week that is to ask them.
         asked: keys of the season's earlier problems.
     """
     refused: Counter[str] = Counter()
     examples: dict[str, str] = {}
     kept: list[ProposedQuestion] = []
     of_subject: dict[str, list[ProposedQuestion]] = {}
+    # Duplicates are looked for within a subject, with which every key begins; the other four parts have no dots.
     asked_of: dict[str, list[str]] = {}
     for key in asked:
         asked_of.setdefault(key.rsplit(".", 4)[0], []).append(key)
-    for draft in sorted(drafts, key=lambda one: (one.key, one.text)):
+    # In the order of keys, so that which of two duplicates stays does not depend on the order of the drafts.
+    for draft in sorted(drafts, key=lambda draft: (draft.key, draft.text)):
         subject = draft.key.rsplit(".", 4)[0]
-        its = of_subject.setdefault(subject, [])
-        rule = broken_rule(draft, week, its, asked_of.get(subject, ()))
+        others = of_subject.setdefault(subject, [])
+        rule = broken_rule(draft, week, others, asked_of.get(subject, ()))
         if rule is None:
             kept.append(draft)
-            its.append(draft)
+            others.append(draft)
         else:
             refused[rule] += 1
             examples.setdefault(rule, draft.text[:300])
@@ -99,20 +108,20 @@ def review(drafts: Sequence[ProposedQuestion], week: Week, asked: Collection[str
 def broken_rule(
     draft: ProposedQuestion, week: Week, others: Sequence[ProposedQuestion] = (), asked: Collection[str] = ()
 ) -> str | None:
-    """The first of :data:`RULES` that a draft breaks; None where it breaks none.
+    """The first of :data:`RULES` that a draft breaks, with ``duplicate`` tried last; None if it breaks none.
 
     Args:
         draft: the question that is proposed.
-        week: when it is to be asked.
-        others: what is asked in the same week.
-        asked: keys of the season's earlier problems.
+        week: the week that is to ask it.
+        others: the questions about the same subject that the week asks already.
+        asked: keys of the season's earlier problems about the subject.
     """
     checks = {
         "nonsense": _is_nonsense(draft),
         "taxonomy": not _in_taxonomy(draft),
         "leading": bool(_LEADING.search(draft.text)),
         "unanswerable": not _is_answerable(draft),
-        "resolved": settled([read_report(one) for one in draft.signal.documents]),
+        "resolved": settled([read_report(document) for document in draft.signal.documents]),
         "horizon": not _in_horizon(draft.by, week),
         "certain": draft.uncertainty < LEAST_UNCERTAINTY,
     }
@@ -123,8 +132,9 @@ def broken_rule(
 
 
 def _is_nonsense(draft: ProposedQuestion) -> bool:
+    """Whether a text is no single question in plain words: too short or long, of symbols, or with placeholders."""
     text = draft.text.strip()
-    letters = sum(one.isalpha() or one.isspace() for one in text)
+    letters = sum(letter.isalpha() or letter.isspace() for letter in text)
     return (
         not 25 <= len(text) <= 500
         or not text.endswith("?")
@@ -138,7 +148,7 @@ def _is_nonsense(draft: ProposedQuestion) -> bool:
 
 
 def _is_answerable(draft: ProposedQuestion) -> bool:
-    """Whether somebody's word decides it, by a day that its text names, on a sharp edge."""
+    """Whether an authority decides it, by a day that the text names, and the text states exactly what is asked."""
     if not draft.authority or draft.by is None or draft.by.isoformat() not in draft.text:
         return False
     if _COMPOUND.search(draft.text) or _VAGUE.search(draft.text):
@@ -151,32 +161,35 @@ def _is_answerable(draft: ProposedQuestion) -> bool:
 
 
 def _in_taxonomy(draft: ProposedQuestion) -> bool:
-    found = taxonomy()
+    types = taxonomy()
     if draft.signal.market not in ECONOMIES:
         return False
     if draft.signal.level == "macro":
-        return draft.kind in found.macro_events
-    return draft.kind.isdigit() and int(draft.kind) in found.corporate_events
+        return draft.kind in types.macro_events
+    return draft.kind.isdigit() and int(draft.kind) in types.corporate_events
 
 
 def _in_horizon(by: date | None, week: Week) -> bool:
     if by is None:
         return False
     last = datetime.combine(by, time(0), UTC)
-    return _moment(week.deadline_ns) + LEAST_AFTER <= last <= _moment(week.generated_ns) + LONGEST
+    return moment_at(week.deadline_ns) + LEAST_AFTER <= last <= moment_at(week.generated_ns) + LONGEST
 
 
 def _is_duplicate(draft: ProposedQuestion, others: Sequence[ProposedQuestion], asked: Collection[str]) -> bool:
-    """Whether it is asked, or nearly: of its story, or of its subject and type within two weeks, or in its words."""
-    if any(_is_near(draft, key) for key in (*asked, *(one.key for one in others))):
+    """Whether a draft, or nearly the same, is asked already: about its story, or about its subject and type within two
+    weeks, or in nearly its words.
+    """
+    if any(_is_near(draft, key) for key in (*asked, *(other.key for other in others))):
         return True
     words = _words(draft.text)
-    same = (_words(one.text) for one in others if one.signal.subject == draft.signal.subject)
-    return any(len(words & one) > _NEAR_WORDS * len(words | one) for one in same)
+    same_subject = (_words(other.text) for other in others if other.signal.subject == draft.signal.subject)
+    return any(len(words & theirs) > _NEAR_WORDS * len(words | theirs) for theirs in same_subject)
 
 
 def _is_near(draft: ProposedQuestion, key: str) -> bool:
-    """Whether a key is of the draft's story, or of its subject and type and a day within two weeks."""
+    """Whether a key is about the draft's story, or about its subject and type and a day within two weeks."""
+    # subject.kind.day.condition.story; keys of other generators may have other parts.
     subject, kind, _, _, story = draft.key.rsplit(".", 4)
     parts = key.rsplit(".", 4)
     if len(parts) < 5 or parts[0] != subject:
@@ -197,17 +210,18 @@ def _words(text: str) -> frozenset[str]:
 
 
 def select(drafts: Sequence[ProposedQuestion], week: Week, wanted: int) -> list[ProposedQuestion]:
-    """Choose questions of one stratum, so that horizons, types and leanings of the news are even.
+    """Choose questions of one stratum, so that horizons, types and leanings of the news are balanced.
 
-    One after another, the draft is taken whose horizon is rarest among those taken, then whose type is, then which
-    brings the mean leaning of the news nearest to one half; then the most uncertain, and the first by its key.
+    One after another, the draft is taken whose horizon is rarest among those taken; of several the one whose type is;
+    then the one that brings the mean leaning of the news nearest to one half; then the most uncertain one; then the
+    first by its key.
 
     Args:
-        drafts: reviewed ones of the stratum.
-        week: when they are to be asked.
-        wanted: how many.
+        drafts: the reviewed drafts of the stratum.
+        week: the week that is to ask them.
+        wanted: the most questions to choose.
     """
-    left = sorted(drafts, key=lambda one: one.key)
+    left = sorted(drafts, key=lambda draft: draft.key)
     taken: list[ProposedQuestion] = []
     horizons: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
@@ -215,12 +229,13 @@ def select(drafts: Sequence[ProposedQuestion], week: Week, wanted: int) -> list[
     while left and len(taken) < wanted:
         best = min(
             left,
-            key=lambda one: (
-                horizons[horizon_of(one.by, week)],
-                kinds[one.kind],
-                round(abs(tilt + one.leaning - 0.5), 1),
-                -one.uncertainty,
-                one.key,
+            key=lambda draft: (
+                horizons[horizon_of(draft.by, week)],
+                kinds[draft.kind],
+                # Rounded, so that small differences leave the choice to the uncertainty.
+                round(abs(tilt + draft.leaning - 0.5), 1),
+                -draft.uncertainty,
+                draft.key,
             ),
         )
         left.remove(best)
@@ -228,19 +243,21 @@ def select(drafts: Sequence[ProposedQuestion], week: Week, wanted: int) -> list[
         horizons[horizon_of(best.by, week)] += 1
         kinds[best.kind] += 1
         tilt += best.leaning - 0.5
-    return sorted(taken, key=lambda one: one.key)
+    return sorted(taken, key=lambda draft: draft.key)
 
 
 def settled_ns(by: date) -> int:
-    """When the end of an event is expected to be known: the morning after the last day on which it counts."""
-    return round(datetime.combine(by + timedelta(days=1), time(6), UTC).timestamp()) * 10**9
+    """When the end of an event is expected to be known: 06:00 UTC after the last day on which it counts, in nanoseconds
+    since the epoch.
+    """
+    return moment_ns(datetime.combine(by + timedelta(days=1), time(6), UTC))
 
 
 def horizon_of(by: date | None, week: Week) -> Horizon:
-    """``week`` up to 10 days from generation to when the end is known, ``month`` up to 45, else ``quarter``."""
-    days = (settled_ns(by) - week.generated_ns) / (86_400 * 10**9) if by else 0.0
-    return "week" if days <= 10 else "month" if days <= 45 else "quarter"
+    """The horizon of a question about an event.
 
-
-def _moment(ns: int) -> datetime:
-    return datetime.fromtimestamp(ns / 10**9, UTC)
+    Args:
+        by: the last day on which the event counts; None, which no reviewed draft has, counts as near.
+        week: the week that asks.
+    """
+    return week.horizon(settled_ns(by)) if by else "week"

@@ -1,4 +1,4 @@
-"""Drawing without a generator of random numbers: by hashes of public facts, so that any machine draws the same."""
+"""Drawing by hashes of public facts, without a generator of random numbers, so that any machine draws the same."""
 
 from __future__ import annotations
 
@@ -14,17 +14,25 @@ T = TypeVar("T")
 def lot(*facts: object) -> int:
     """A number in [0, 2^64) that follows from facts alone.
 
+    Args:
+        *facts: what the number follows from, by its text.
+
     Example:
         >>> lot(0, "2025-W44", "US") == lot(0, "2025-W44", "US")
         True
     """
+    # Joined by a character that no fact has, so that ("a", "bc") and ("ab", "c") differ.
     return int.from_bytes(hashlib.sha256("\x1f".join(map(str, facts)).encode()).digest()[:8], "big")
 
 
 def shares(total: int, weights: Sequence[int]) -> list[int]:
-    """A total in whole parts, in proportion to weights, by the largest remainder; of equal ones the first.
+    """A total in whole parts, in proportion to weights, by the largest remainder; of equal remainders the first wins.
 
-    No part is larger than its weight, so that what exceeds their sum is left.
+    No part is larger than its weight, so that of a total above their sum the rest is left over.
+
+    Args:
+        total: the number to divide.
+        weights: the weight of each part, which is also the most that it gets.
 
     Example:
         >>> shares(10, [30, 50, 20])
@@ -43,7 +51,11 @@ def shares(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def evenly(total: int, count: int) -> list[int]:
-    """A total in so many parts that differ by one at most, the larger ones first.
+    """A total in whole parts that differ by one at most, the larger ones first.
+
+    Args:
+        total: the number to divide.
+        count: how many parts there are.
 
     Example:
         >>> evenly(16, 10)
@@ -53,21 +65,33 @@ def evenly(total: int, count: int) -> list[int]:
 
 
 def by_turns(items: Iterable[T], stratum: Callable[[T], Hashable], draw: Callable[[T], int]) -> list[T]:
-    """All items in a drawn order in which strata take turns: the first of each before the second of any."""
+    """All items in a drawn order in which strata take turns: the first of each before the second of any.
+
+    Args:
+        items: the items to order.
+        stratum: the stratum of an item.
+        draw: the lot of an item, by which items of one turn are in order.
+    """
     drawn: dict[Hashable, int] = defaultdict(int)
     placed = []
     for item in sorted(items, key=draw):
         group = stratum(item)
         placed.append((drawn[group], draw(item), item))
         drawn[group] += 1
-    return [item for _, _, item in sorted(placed, key=lambda one: one[:2])]
+    # Items need not be comparable: only turn and lot decide.
+    return [item for _, _, item in sorted(placed, key=lambda row: row[:2])]
 
 
 def companies_drawn(reporting: int, share: float) -> int:
-    """How many of so many companies are asked about: at most a share of them, one where the share is less than one.
+    """How many of the companies that report are asked about: a share of them, rounded down, but at least one.
+
+    Args:
+        reporting: how many companies report.
+        share: the share that is asked about, from 0 to 1.
 
     Example:
         >>> [companies_drawn(count, 0.3) for count in (0, 1, 3, 10, 101)]
         [0, 1, 1, 3, 30]
     """
+    # Rounded first: in floating point 0.57 * 100 is a hair below 57.
     return min(reporting, max(1, math.floor(round(share * reporting, 9))))

@@ -1,10 +1,10 @@
-"""A season: what is wanted of each week, and the problems of a week from both generators, with what was refused.
+"""A season: how many problems each week is to have, and a week's problems from both generators, with what was refused.
 
 The plan of a season says how many problems there are of each quadrant in each market. Each week takes a share of what
-is still wanted: of recurrent ones in proportion to what calendars have for it and the weeks to come, as they are known
-at the generation; of non-recurrent ones the same in each week that is left, since nobody knows what news there will
-be. What a week cannot fill, or what a missed week would have had, is so left to the later ones, and what the last one
-cannot fill is said.
+is still wanted: of recurrent problems in proportion to what calendars, as they are known at the generation, have for
+it and for the weeks to come; of non-recurrent ones the same number in each week that is left, since nobody knows what
+news there will be. So the later weeks make up for what a week could not fill, or for a week that was missed; what the
+last one cannot fill is reported.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ KNOWN, EARLY, ORDER, ASKED, TWICE, UNWANTED = (
     "asked twice in the week",
     "more than was wanted",
 )
-"""Rules by which a problem is refused, whoever made it."""
+"""Rules by which a problem is refused, whichever generator made it."""
 ANY = 1000
-"""Events of a stratum in a week, where there is no plan: as many as a ledger takes at once."""
+"""How many events of a stratum are wanted in a week without a plan: as many as a ledger takes at once."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,19 @@ class SeasonPlan:
     """The plan of a season."""
 
     weeks: tuple[Week, ...]
-    """All of them, in order."""
+    """All weeks of the season, in their order."""
     seed: int = 0
+    """Seed of what generators draw."""
     quotas: Mapping[Stratum, int] | None = field(default_factory=lambda: TABLE_17)
-    """Problems wanted of each stratum in the whole season, and none of others; None for all that there are."""
+    """How many problems of each stratum the whole season wants, none of strata that are not here; None for all that
+    there are.
+    """
     recurrent: RecurrentGenerator = field(default_factory=CalendarGenerator)
+    """The generator of recurrent problems."""
     non_recurrent: NonRecurrentGenerator | None = None
-    """None where there are no such problems."""
+    """The generator of non-recurrent problems; None if there is none."""
     tracks: tuple[Track, ...] = ("recurrent", "non-recurrent")
-    """Which are generated."""
+    """The tracks that are generated."""
 
     def week(self, name: str) -> Week:
         """A week by its name.
@@ -62,9 +66,9 @@ class SeasonPlan:
         Raises:
             UsageError: the season has none of that name.
         """
-        for one in self.weeks:
-            if one.name == name:
-                return one
+        for week in self.weeks:
+            if week.name == name:
+                return week
         raise UsageError(f"the season has no week {name}; it has {self.weeks[0].name} to {self.weeks[-1].name}")
 
 
@@ -75,15 +79,15 @@ class Generated:
     problems: tuple[ForecastProblem, ...]
     """In the order of their keys."""
     wanted: Mapping[Stratum, int]
-    """What the week was to have."""
+    """How many problems of each stratum the week was to have."""
     refused: Mapping[str, int]
-    """Numbers of candidates by the rule that they broke."""
+    """How many candidates were refused, by the rule that they broke."""
     short: Mapping[Stratum, int]
-    """What could not be filled: the next week takes it over, and of the last week the season lacks it."""
+    """How many problems of each stratum are lacking; later weeks make up for them, but for those of the last week."""
 
     def summary(self) -> dict[str, object]:
-        """It as JSON, without the problems."""
-        made = Counter(Stratum(one.quadrant, one.market) for one in self.problems)
+        """The result as JSON, without the problems."""
+        made = Counter(Stratum(problem.quadrant, problem.market) for problem in self.problems)
         return {
             "wanted": {str(stratum): count for stratum, count in sorted(self.wanted.items()) if count},
             "made": {str(stratum): count for stratum, count in sorted(made.items())},
@@ -98,7 +102,7 @@ def compose(season: SeasonPlan, world: KnownWorld, week: Week, asked: Mapping[st
     Args:
         season: the plan of the season.
         world: what is known when the week is generated.
-        week: one of the season's.
+        week: one of the season's weeks.
         asked: the season's earlier problems: the stratum of each by its key.
     """
     wanted = wanted_of(season, world, week, asked)
@@ -106,62 +110,80 @@ def compose(season: SeasonPlan, world: KnownWorld, week: Week, asked: Mapping[st
     if season.non_recurrent is not None:
         drawn.append(_of_generator(season.non_recurrent, season, world, week, wanted, asked, "non-recurrent "))
     refused = Counter[str]()
-    for one in drawn:
-        refused.update(one.refused)
+    for part in drawn:
+        refused.update(part.refused)
     problems: dict[str, ForecastProblem] = {}
     made = Counter[Stratum]()
-    for problem in (problem for one in drawn for problem in one.problems):
+    # Generators may be anybody's: what they give is checked here, whoever they are.
+    for problem in (problem for part in drawn for problem in part.problems):
         stratum = Stratum(problem.quadrant, problem.market)
-        rule = _broken(world, week, problem) or (
-            ASKED
-            if problem.key in asked
-            else TWICE
-            if problem.key in problems
-            else UNWANTED
-            if made[stratum] >= wanted.get(stratum, 0)
-            else None
-        )
+        rule = _broken(world, week, problem)
+        if rule is None and problem.key in asked:
+            rule = ASKED
+        elif rule is None and problem.key in problems:
+            rule = TWICE
+        elif rule is None and made[stratum] >= wanted.get(stratum, 0):
+            rule = UNWANTED
         if rule is not None:
             refused[rule] += 1
             continue
         made[stratum] += 1
         problems[problem.key] = problem
-    short = {stratum: count - made[stratum] for stratum, count in wanted.items() if count > made[stratum]}
+    ordered = tuple(problems[key] for key in sorted(problems))
+    return Generated(ordered, wanted, refused, _short(season, week, asked, wanted, made))
+
+
+def _short(
+    season: SeasonPlan,
+    week: Week,
+    asked: Mapping[str, Stratum],
+    wanted: Mapping[Stratum, int],
+    made: Mapping[Stratum, int],
+) -> dict[Stratum, int]:
+    """How many problems of each stratum are lacking: of the week, or after the last week of the whole season."""
     if season.quotas is None:
-        short = {}
-    elif week == season.weeks[-1]:
+        return {}
+    missing = {stratum: count - made.get(stratum, 0) for stratum, count in wanted.items()}
+    if week == season.weeks[-1]:
         before = Counter(asked.values())
-        left = {stratum: quota - before[stratum] - made[stratum] for stratum, quota in _quotas(season, {}).items()}
-        short = {stratum: count for stratum, count in left.items() if count > 0}
-    return Generated(tuple(problems[key] for key in sorted(problems)), wanted, refused, short)
+        missing = {
+            stratum: quota - before[stratum] - made.get(stratum, 0) for stratum, quota in _quotas(season, {}).items()
+        }
+    return {stratum: count for stratum, count in missing.items() if count > 0}
 
 
 def wanted_of(season: SeasonPlan, world: KnownWorld, week: Week, asked: Mapping[str, Stratum]) -> dict[Stratum, int]:
-    """How many problems of each stratum a week is to have; arguments as of :func:`compose`."""
+    """How many problems of each stratum a week is to have; the arguments are those of :func:`compose`."""
     before = Counter(asked.values())
     place = season.weeks.index(week)
     ahead = season.weeks[place:] if season.quotas is not None else (week,)
-    capacities = [season.recurrent.capacity(world, one, asked, season.seed) for one in ahead]
-    found = {}
+    capacities = [season.recurrent.capacity(world, later, asked, season.seed) for later in ahead]
     if season.quotas is None:
         return _quotas(season, capacities[0])
+    wanted = {}
     for stratum, quota in _quotas(season, {}).items():
+        # The first part is this week's; later weeks compute theirs anew, from what is still missing then.
         left = max(quota - before[stratum], 0)
         if stratum.quadrant.startswith("recurrent"):
-            found[stratum] = shares(left, [one.get(stratum, 0) for one in capacities])[0]
+            wanted[stratum] = shares(left, [capacity.get(stratum, 0) for capacity in capacities])[0]
         else:
-            found[stratum] = evenly(left, len(ahead))[0]
-    return found
+            wanted[stratum] = evenly(left, len(ahead))[0]
+    return wanted
 
 
-def _quotas(season: SeasonPlan, there: Mapping[Stratum, int]) -> dict[Stratum, int]:
-    """What is wanted of the season's tracks; without a plan all that calendars have, and any number of events."""
-    tracks = [one for one in season.tracks if one == "recurrent" or season.non_recurrent is not None]
+def _quotas(season: SeasonPlan, capacity: Mapping[Stratum, int]) -> dict[Stratum, int]:
+    """How many problems of each stratum are wanted of the season's tracks.
+
+    Args:
+        season: the plan of the season.
+        capacity: how many recurrent problems there can be, all of which are wanted if there are no quotas.
+    """
+    tracks = [track for track in season.tracks if track == "recurrent" or season.non_recurrent is not None]
     if season.quotas is None:
-        events = (Stratum(one, market) for one in QUADRANTS[2:] for market in (*ECONOMIES, "GLOBAL"))
-        found = dict(there) if "recurrent" in tracks else {}
-        return found | dict.fromkeys(events if "non-recurrent" in tracks else (), ANY)
-    return {one: count for one, count in season.quotas.items() if one.quadrant.partition(" ")[0] in tracks}
+        events = (Stratum(quadrant, market) for quadrant in QUADRANTS[2:] for market in (*ECONOMIES, "GLOBAL"))
+        recurrent = dict(capacity) if "recurrent" in tracks else {}
+        return recurrent | dict.fromkeys(events if "non-recurrent" in tracks else (), ANY)
+    return {stratum: count for stratum, count in season.quotas.items() if stratum.quadrant.partition(" ")[0] in tracks}
 
 
 def _of_generator(
@@ -173,12 +195,13 @@ def _of_generator(
     asked: Mapping[str, Stratum],
     track: str,
 ) -> DrawnProblems:
+    """What a generator makes of the strata of its own track, whose name ends with a space."""
     own = {stratum: count for stratum, count in wanted.items() if stratum.quadrant.startswith(track) and count}
     return generator.generate(world, week, own, asked, season.seed)
 
 
 def _broken(world: KnownWorld, week: Week, problem: ForecastProblem) -> str | None:
-    """The rule of time that a problem breaks."""
+    """The rule about times that a problem breaks; None if it breaks none."""
     if (problem.generated_ns, problem.deadline_ns) != (week.generated_ns, week.deadline_ns):
         return ORDER
     if not problem.generated_ns < problem.deadline_ns < problem.settled_ns:
@@ -187,6 +210,7 @@ def _broken(world: KnownWorld, week: Week, problem: ForecastProblem) -> str | No
     if isinstance(about, Figure):
         if world.first_print(about) is not None:
             return KNOWN
+        # A problem may state another time than the calendar has.
         scheduled = world.scheduled(about)
         if scheduled is not None and moment_ns(scheduled.at) <= week.deadline_ns:
             return EARLY
@@ -196,5 +220,5 @@ def _broken(world: KnownWorld, week: Week, problem: ForecastProblem) -> str | No
 
 
 def counted(problems: Sequence[ForecastProblem]) -> dict[str, Stratum]:
-    """Problems as the season's earlier ones, for :func:`compose`."""
-    return {one.key: Stratum(one.quadrant, one.market) for one in problems}
+    """The stratum of each problem by its key, as :func:`compose` takes the season's earlier ones."""
+    return {problem.key: Stratum(problem.quadrant, problem.market) for problem in problems}

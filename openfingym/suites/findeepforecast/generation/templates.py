@@ -1,4 +1,4 @@
-"""The wording of recurrent problems: which one is taken follows from the problem's key, never from an outcome."""
+"""The wordings of recurrent problems. Which one is taken follows from the problem's key, never from an outcome."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ CORPORATE = (
     "Estimate, from available financial data, the {metric} of {subject} for {period}.",
     "What is {subject}'s {metric} for {period}? Estimate it from available financial data.",
 )
-"""The paper's wording first (table 19)."""
+"""Wordings of questions about a company's metric; the first is the paper's (table 19)."""
 MACRO = (
     "Using available economic data, estimate {title} for {period}.",
     "Based on available economic data, what will be {title} for {period}?",
     "Estimate, from available economic data, {title} for {period}.",
     "What is {title} for {period}? Estimate it from available economic data.",
 )
+"""Wordings of questions about a macro series; the first is the paper's."""
 UNIT = " Give it {unit}, as it is published first."
-"""What leaves a question one truth."""
+"""The sentence that leaves a question one truth."""
 _WORDED = {"ratio": "as a ratio", "index": "as an index"}
-"""Units that nothing is given *in*."""
+"""Units before which there is no *in*, as they are worded."""
 
 
 def corporate_text(key: str, company: Company, metric: str, report: Scheduled, unit: str) -> str:
@@ -30,9 +31,9 @@ def corporate_text(key: str, company: Company, metric: str, report: Scheduled, u
     Args:
         key: key of the problem, which decides the wording.
         company: the company that reports.
-        metric: by its name in the taxonomy.
+        metric: name of the metric in the taxonomy.
         report: the report of the quarter, as the calendar has it.
-        unit: that is asked for.
+        unit: the unit that is asked for.
     """
     subject = f"{company.name} ({company.symbol})"
     wording = CORPORATE[lot("wording", key) % len(CORPORATE)]
@@ -44,7 +45,7 @@ def macro_text(key: str, series: MacroSeries, release: Scheduled) -> str:
 
     Args:
         key: key of the problem, which decides the wording.
-        series: the macro series.
+        series: the macro series that is asked about.
         release: the release that is asked about, as the calendar has it.
     """
     wording = MACRO[lot("wording", key) % len(MACRO)]
@@ -56,8 +57,15 @@ def _in_unit(unit: str) -> str:
 
 
 def corporate_details(company: Company, metric: str, report: Scheduled, unit: str) -> dict[str, str]:
-    """What is told beside the question."""
-    told = {
+    """What is stated beside a question about a metric, by name.
+
+    Args:
+        company: the company that reports.
+        metric: name of the metric in the taxonomy.
+        report: the report of the quarter, as the calendar has it.
+        unit: the unit that is asked for.
+    """
+    stated = {
         "Company": company.name,
         "Ticker": company.symbol,
         "Index": ", ".join(company.indices),
@@ -66,11 +74,16 @@ def corporate_details(company: Company, metric: str, report: Scheduled, unit: st
         "Unit": unit,
         "Scheduled": f"{report.at:%Y-%m-%d} UTC",
     }
-    return {name: said for name, said in told.items() if said}
+    return {name: value for name, value in stated.items() if value}
 
 
 def macro_details(series: MacroSeries, release: Scheduled) -> dict[str, str]:
-    """What is told beside the question."""
+    """What is stated beside a question about a macro series, by name.
+
+    Args:
+        series: the macro series that is asked about.
+        release: the release that is asked about, as the calendar has it.
+    """
     return {
         "Economy": "global" if series.economy == "GLOBAL" else series.economy,
         "Indicator": series.indicator,

@@ -1,4 +1,4 @@
-"""Question generation: from a signal and what is open about it to a question about its margin (appendix C)."""
+"""Question generation, the third stage: a question about the margin of an event, from what is open (appendix C)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDINGS = (
     "Between now and {day}, will {actor} {clause}?",
 )
 OFFICIAL_SOURCE = "the company's own announcements and filings"
-"""Who decides about an event of a company."""
+"""What decides an event of a company."""
 
 
 @dataclass(frozen=True)
@@ -32,56 +32,62 @@ class ProposedQuestion:
     """A question as it is proposed, before its review."""
 
     text: str
+    """The question."""
     signal: Signal
+    """The event that the news reports as possible."""
     kind: str
-    """Of the taxonomy, as the writer has it."""
+    """Type of the event in the taxonomy, as the writer states it."""
     condition: str
-    """``happens``, ``at_least``, ``at_most`` or ``detail``."""
+    """What is asked of the event: ``happens``, ``at_least``, ``at_most`` or ``detail``."""
     threshold: float
+    """The amount of ``at_least`` or ``at_most``; else 0."""
     detail: str
+    """The wording of ``detail``; else empty."""
     by: date | None
-    """The last day on which it counts."""
+    """The last day on which it counts; None if the writer gave none."""
     authority: str
-    """Whose word decides."""
+    """The authority whose word decides."""
     leaning: float
-    """As the news has it; nobody who answers is shown it."""
+    """How far the news speaks for it, in (0, 1); nobody who answers is shown this."""
     uncertainty: float
+    """How far sources disagree, from 0 to 1."""
 
     @functools.cached_property
     def key(self) -> str:
-        """Names what it asks, from public facts alone: the same in any week.
+        """The key of its problem, which follows from public facts alone and is the same in any week.
 
         Example: ``US.A1.2025-12-19.at_least.USM00012``
         """
         parts = (self.signal.subject, self.kind, str(self.by), self.condition, self.signal.story)
+        # Only the subject, such as 7203.T, may have dots, so that the other four parts can be told apart.
         return ".".join(plain(part).replace(".", "-") if number else plain(part) for number, part in enumerate(parts))
 
 
 class QuestionWriter(Protocol):
-    """The third stage: from a signal and its assessment to a question."""
+    """The third stage: writes a question from a signal and its assessment."""
 
     def write(
         self, signal: Signal, assessment: Assessment, companies: Mapping[str, Company]
     ) -> ProposedQuestion | None:
-        """Write a question; None where nothing can be asked.
+        """Write a question; None if nothing can be asked.
 
         Args:
-            signal: what the news speaks of.
+            signal: the event that the news reports as possible.
             assessment: what is open about it.
             companies: the companies of the world, by symbol.
         """
 
 
 class RuleQuestions:
-    """Questions in fixed wordings: no model is asked.
+    """Questions in fixed wordings, without a model.
 
-    The wording is drawn by the key, that is by what is asked, and by nothing that the news says of its chance.
+    The wording follows from the key, that is from what is asked, and from nothing that the news says about its chance.
     """
 
     def write(
         self, signal: Signal, assessment: Assessment, companies: Mapping[str, Company]
     ) -> ProposedQuestion | None:
-        """As :class:`QuestionWriter` has it."""
+        """See :class:`QuestionWriter`."""
         matter = matter_named(signal.phrase)
         company = companies.get(signal.subject)
         if company is None:
@@ -89,6 +95,7 @@ class RuleQuestions:
         else:
             actor, authority = company.name, OFFICIAL_SOURCE
         clause = matter.asked(assessment.condition, assessment.threshold, assessment.detail)
+        # The wording follows from the key, and the key from a draft.
         draft = ProposedQuestion(
             text="",
             signal=signal,
@@ -106,22 +113,27 @@ class RuleQuestions:
 
 
 def event_details(draft: ProposedQuestion, company: Company | None) -> dict[str, str]:
-    """What is told beside a question, as the paper's figure 5 has it of a company, and alike of an economy."""
-    found = taxonomy()
+    """What is stated beside a question, by name: for a company as in the paper's Figure 5, and for an economy alike.
+
+    Args:
+        draft: the proposed question.
+        company: the company that it is about; None for an economy.
+    """
+    types = taxonomy()
     if company is not None:
         return {
             "Company": company.name,
             "Ticker": company.symbol,
             "Index": ", ".join(company.indices) or "none",
-            "Event Type": found.corporate_events[int(draft.kind)].name,
+            "Event Type": types.corporate_events[int(draft.kind)].name,
             "Authority": draft.authority,
         }
-    event = found.macro_events[draft.kind]
-    grounding = found.grounding(draft.signal.market, draft.kind, draft.by)
+    event = types.macro_events[draft.kind]
+    grounding = types.grounding(draft.signal.market, draft.kind, draft.by)
     level = "level 1" if grounding is None else f"level 2 ({'; '.join(grounding.authority)})"
     definition = event.description if grounding is None else grounding.trigger
     if grounding is None:
-        level += f"; {found.about.missing.get(draft.signal.market, 'no grounding of this economy')}"
+        level += f"; {types.about.missing.get(draft.signal.market, 'no grounding of this economy')}"
     return {
         "Economy": draft.signal.market,
         "Event Type": f"{event.code} {event.name}",
@@ -132,6 +144,11 @@ def event_details(draft: ProposedQuestion, company: Company | None) -> dict[str,
 
 
 def subtype_of(level: Level, kind: str) -> str:
-    """The type of an event by its name, by which errors are analysed."""
-    found = taxonomy()
-    return found.corporate_events[int(kind)].name if level == "corporate" else found.macro_events[kind].name
+    """The name of an event's type, by which errors are analysed.
+
+    Args:
+        level: whether the event is of a company or of an economy.
+        kind: number of the corporate event type, or code of the macro taxonomy.
+    """
+    types = taxonomy()
+    return types.corporate_events[int(kind)].name if level == "corporate" else types.macro_events[kind].name

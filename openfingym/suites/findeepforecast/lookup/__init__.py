@@ -1,1 +1,1 @@
-"""What agents look up in a known world."""
+"""What agents look up in a known world: documents, figures and calendars."""

@@ -1,4 +1,4 @@
-"""Documents: searching news, releases and filings, and reading one."""
+"""The tools for documents: searching news, releases and filings, and reading one."""
 
 from __future__ import annotations
 
@@ -15,63 +15,77 @@ if TYPE_CHECKING:
     from openfingym.suites.findeepforecast.world.known import Document
 
 DOCUMENT_CHARACTERS = 6_000
-"""Characters of a part of a document that is read at once."""
+"""How many characters of a document are one part, which is read at once."""
 DEFAULT_RESULTS = 8
+"""How many results a search gives if no limit is asked for."""
 LATEST_DAYS = 120
-"""How far back the latest documents of a subject are looked for."""
+"""How many days back the latest documents about a subject are looked for."""
 
 
 def search_news(searched: SearchedWorld, arguments: Mapping[str, object]) -> object:
-    """The answer of the tool ``search_news``."""
+    """The answer of the tool ``search_news``, as JSON.
+
+    Args:
+        searched: the world as of the time of the question.
+        arguments: the checked arguments of the call.
+    """
     query, asked, limit = (arguments[name] for name in ("query", "subject", "limit"))
     assert query is None or isinstance(query, str)
     most = limit if isinstance(limit, int) else DEFAULT_RESULTS
     subject = _subject(searched, str(asked)) if asked is not None else None
     world = searched.world
     if query is not None:
-        found = list(world.search(query, most, subject))
+        documents = list(world.search(query, most, subject))
     elif subject is None:
         raise BadCallError("search_news needs the argument query: words to look for; or subject, for its latest news.")
     else:
         since = world.as_of - timedelta(days=LATEST_DAYS)
-        # The end is left out of what is asked for, and what became known at this very time is known.
+        # The end of a span is not in it, but what became known at this very time is known.
         recent = world.news(since, world.as_of + timedelta(microseconds=1))
-        found = [one for one in reversed(recent) if one.subject == subject][:most]
+        documents = [document for document in reversed(recent) if document.subject == subject][:most]
     asked_for = words(query or "")
-    results = [{**_about(one), "snippet": snippet(one.body, asked_for)} for one in found]
+    results = [{**_about(document), "snippet": snippet(document.body, asked_for)} for document in documents]
     answer: dict[str, object] = {"results": results}
-    if not found:
+    if not documents:
         answer["note"] = "no document was found; try other words, or fewer conditions"
     return answer
 
 
 def _subject(searched: SearchedWorld, asked: str) -> str:
-    """What documents are about: a company, or of a series its economy."""
+    """The subject by which documents are filed: a company, or an economy, also that of a series."""
     subject = searched.subject_or_place(asked)
     return searched.series[subject].economy if subject in searched.series else subject
 
 
-def _about(one: Document) -> dict[str, object]:
+def _about(document: Document) -> dict[str, object]:
+    """What an agent is shown of a document beside its text."""
     return {
-        "id": one.id,
-        "title": one.title,
-        "source": one.source,
-        "official": one.official,
-        "published": plain(one.at),
-        "subject": one.subject,
+        "id": document.id,
+        "title": document.title,
+        "source": document.source,
+        "official": document.official,
+        "published": plain(document.at),
+        "subject": document.subject,
     }
 
 
 def open_document(searched: SearchedWorld, arguments: Mapping[str, object]) -> object:
-    """The answer of the tool ``open_document``."""
+    """The answer of the tool ``open_document``, as JSON.
+
+    Args:
+        searched: the world as of the time of the question.
+        arguments: the checked arguments of the call.
+    """
     name, part = arguments["id"], arguments["part"]
     assert isinstance(name, str)
     number = part if isinstance(part, int) else 1
-    found = searched.world.document(name)
-    if found is None:
+    document = searched.world.document(name)
+    if document is None:
         raise BadCallError(f"There is no document {shown(name)}; give an id from the results of search_news.")
-    parts = max(-(-len(found.body) // DOCUMENT_CHARACTERS), 1)
+    # Rounded up; an empty document has one part too.
+    parts = max(-(-len(document.body) // DOCUMENT_CHARACTERS), 1)
     if number > parts:
         raise BadCallError(f"part must be from 1 to {parts}, of which this document has no more; received {number}.")
     start = (number - 1) * DOCUMENT_CHARACTERS
-    return {**_about(found), "part": number, "parts": parts, "text": found.body[start : start + DOCUMENT_CHARACTERS]}
+    text = document.body[start : start + DOCUMENT_CHARACTERS]
+    return {**_about(document), "part": number, "parts": parts, "text": text}

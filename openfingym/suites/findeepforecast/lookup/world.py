@@ -1,4 +1,4 @@
-"""What the tools share: a known world, and what there is in it by name."""
+"""A known world as the tools search it: its companies, series and economies by what they are called."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from openfingym.suites.findeepforecast.world.known import Company, KnownWorld, MacroSeries
 
 MOST_ROWS = 200
-"""Rows that one answer gives at most."""
+"""The most rows that one answer gives."""
 GLOBAL = "GLOBAL"
-"""What is said of a series that belongs to no economy, such as the price of oil."""
+"""The economy of a series that belongs to none, such as the price of oil."""
 PLACES = (*ECONOMIES, GLOBAL)
+"""All economies that can be asked about."""
 
 
 class SearchedWorld:
-    """A known world as the tools see it: the same as of any later time, with nothing that came after it.
+    """A known world with names to search by. It does not change: a later question has another one.
 
     Args:
         world: what was known at the time of the question.
@@ -33,50 +34,57 @@ class SearchedWorld:
     @functools.cached_property
     def companies(self) -> dict[str, Company]:
         """Companies by symbol."""
-        return {one.symbol: one for one in self.world.companies()}
+        return {company.symbol: company for company in self.world.companies()}
 
     @functools.cached_property
     def series(self) -> dict[str, MacroSeries]:
-        """Series by id."""
-        return {one.id: one for one in self.world.series()}
+        """Macro series by id."""
+        return {series.id: series for series in self.world.series()}
 
     @functools.cached_property
     def names(self) -> dict[str, str]:
-        """What companies and series are called, by symbol and id."""
-        companies = {one.symbol: one.name for one in self.companies.values()}
-        return companies | {one.id: one.title for one in self.series.values()}
+        """Names of companies by symbol, and titles of series by id."""
+        companies = {company.symbol: company.name for company in self.companies.values()}
+        return companies | {series.id: series.title for series in self.series.values()}
 
     @functools.cached_property
     def _folded(self) -> dict[str, str]:
-        """Symbols and ids by themselves and by their names, without regard to case; a name of two is of none."""
-        found: dict[str, str] = {}
+        """Symbols and ids by themselves and by their names, in lower case; a name that two have stands for neither."""
+        by_name: dict[str, str] = {}
         twice = set()
         for key, name in self.names.items():
             folded = name.casefold()
-            twice |= {folded} & found.keys()
-            found[folded] = key
-        return {name: key for name, key in found.items() if name not in twice} | {
+            twice |= {folded} & by_name.keys()
+            by_name[folded] = key
+        # A symbol comes before a name that is spelt like it.
+        return {name: key for name, key in by_name.items() if name not in twice} | {
             key.casefold(): key for key in self.names
         }
 
     def subject(self, asked: str) -> str:
-        """The symbol or id that a text says, by itself or by its name.
+        """The symbol or id that a text states, by itself or by its name.
+
+        Args:
+            asked: the text that names it.
 
         Raises:
-            BadCallError: there is none; says what is like it.
+            BadCallError: there is none; the message names similar ones.
         """
         if asked in self.series or asked in self.companies:
             return asked
-        found = self._folded.get(asked.casefold())
-        if found is None:
+        key = self._folded.get(asked.casefold())
+        if key is None:
             raise none_such("company or series", asked, self.names)
-        return found
+        return key
 
     def subject_or_place(self, asked: str) -> str:
-        """The same, or one of the economies.
+        """The symbol, id or economy that a text states.
+
+        Args:
+            asked: the text that names it.
 
         Raises:
-            BadCallError: it is neither.
+            BadCallError: there is none; the message names similar ones.
         """
         if asked.upper() in PLACES:
             return asked.upper()

@@ -1,8 +1,8 @@
-"""What is asked about: indicators, series, metrics and events, as versioned data with their tolerances and grounding.
+"""The taxonomies of what is asked about: indicators, series, metrics and events, with their tolerances and groundings.
 
-The tables are those of the paper, as it prints them (``data/taxonomy.json`` says which is from where), and what they
-leave open is said beside it. Level 1 of the macro events never changes; its grounding in an economy has a first and a
-last day, and another economy or event is added without touching level 1 (:meth:`Taxonomy.extended`).
+The tables are the paper's, as it prints them (``data/taxonomy.json`` says where each is from); what they leave open is
+stated beside them. Level 1 of the macro events never changes. What it means in an economy, its grounding, has a first
+and a last day; another economy or event is added without touching level 1 (:meth:`Taxonomy.extended`).
 """
 
 from openfingym.suites.findeepforecast.taxonomy.entries import (

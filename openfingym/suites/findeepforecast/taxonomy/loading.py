@@ -1,4 +1,4 @@
-"""Reading the taxonomies from the package's tables, and adding groundings to them."""
+"""Reading the taxonomies from the package's tables, looking things up in them, and adding groundings."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from openfingym.suites.findeepforecast.taxonomy.entries import (
 from openfingym.suites.findeepforecast.taxonomy.formulas import DAYS_A_QUARTER, Formula, Reported, read_formula
 
 LEAST_TOLERANCE, MOST_TOLERANCE = 0.0, 0.5
+"""Bounds between which every tolerance must be, as shares; another one is a mistake in a table."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,13 @@ class Provenance:
     version: str
     title: str
     valid_from: date
+    """The first day on which it is valid."""
     provenance: Mapping[str, str]
+    """Where each table is from, by its name."""
     missing: Mapping[str, str]
     """What the source lacks, by economy."""
     tolerances: str
+    """Where the tolerances are from."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,10 @@ class Taxonomy:
         indicators: macro indicators by name.
         series: macro series by id, such as ``US:CPI``.
         metrics: metrics of companies by name, in the paper's order.
-        inputs: items of reports that metrics are computed from and that are none themselves.
-        macro_events: level 1 by code.
-        groundings: level 2, every version of it.
-        corporate_events: types of events of companies, by number.
+        inputs: items of reports by name, from which metrics are computed and which are not asked about.
+        macro_events: types of macro events, level 1, by code.
+        groundings: what types of macro events mean in economies, level 2, in every version.
+        corporate_events: types of events of companies by number.
     """
 
     about: Provenance
@@ -68,25 +72,28 @@ class Taxonomy:
     def metric(self, name: str) -> CompanyMetric:
         """A metric, or an input of metrics.
 
+        Args:
+            name: name of the metric in the paper.
+
         Raises:
-            UsageError: there is none.
+            UsageError: there is none of that name.
         """
-        found = self.metrics.get(name) or self.inputs.get(name)
-        if found is None:
+        metric = self.metrics.get(name) or self.inputs.get(name)
+        if metric is None:
             raise UsageError(f"{name!r} is no metric of the taxonomy {self.about.version}; see its corporate_metrics")
-        return found
+        return metric
 
     def grounding(self, economy: str, code: str, on: date | None = None, *, event: str = "") -> Grounding | None:
         """What a subcategory means in an economy on a day.
 
         Args:
             economy: code of the economy, such as ``US``.
-            code: code of the subcategory, which is level 1 of the taxonomy.
-            on: the day; None for the version that is valid last.
-            event: an event of its own under the subcategory.
+            code: code of the subcategory of level 1.
+            on: the day; None for the version that begins last.
+            event: name of a special event under the subcategory; empty for the subcategory itself.
 
         Returns:
-            None where the source has no grounding of the economy, as of Hong Kong (:attr:`Provenance.missing`), or
+            The grounding; None if the source has none of the economy, as of Hong Kong (:attr:`Provenance.missing`), or
             none was valid on that day.
 
         Raises:
@@ -94,18 +101,21 @@ class Taxonomy:
         """
         if code not in self.macro_events:
             raise UsageError(f"{code!r} is no code of level 1; there are {', '.join(self.macro_events)}")
-        found = [one for one in self.groundings if (one.economy, one.code, one.event) == (economy, code, event)]
+        versions = [each for each in self.groundings if (each.economy, each.code, each.event) == (economy, code, event)]
         if on is not None:
-            found = [one for one in found if one.valid(on)]
-        return max(found, key=lambda one: one.valid_from, default=None)
+            versions = [version for version in versions if version.valid(on)]
+        return max(versions, key=lambda version: version.valid_from, default=None)
 
     def extended(self, groundings: Iterable[Grounding]) -> Taxonomy:
         """These taxonomies with more groundings: of another economy, of another event, or recalibrated ones.
 
         Level 1 stays as it is. A recalibrated grounding ends the one that was valid until then, on the day before.
 
+        Args:
+            groundings: the groundings to add, one after another.
+
         Raises:
-            DataError: a code is not of level 1, or two would be valid on one day.
+            DataError: a code is not of level 1, or two groundings would be valid on one day.
         """
         every = list(self.groundings)
         for new in groundings:
@@ -115,6 +125,7 @@ class Taxonomy:
             for place, old in enumerate(every):
                 if (old.economy, old.code, old.event) != (new.economy, new.code, new.event) or not _overlap(old, new):
                     continue
+                # Only one that is open-ended and began earlier can be ended by a later one.
                 if old.valid_to is not None or old.valid_from >= new.valid_from:
                     raise DataError(f"{where}: another one is valid from {old.valid_from} to {old.valid_to or 'now'}")
                 every[place] = replace(old, valid_to=date.fromordinal(new.valid_from.toordinal() - 1))
@@ -122,15 +133,16 @@ class Taxonomy:
         return replace(self, groundings=tuple(every))
 
     def computed(self, name: str, reported: Reported, days: float = DAYS_A_QUARTER) -> float | None:
-        """A metric's value: as it is reported, else by its formula.
+        """A metric's value: as it is reported, or else by its formula.
 
         Args:
-            name: the metric.
-            reported: figures as reported; see :data:`~openfingym.suites.findeepforecast.taxonomy.formulas.Reported`.
+            name: name of the metric.
+            reported: gives figures as reported; see
+                :data:`~openfingym.suites.findeepforecast.taxonomy.formulas.Reported`.
             days: days of the period.
 
         Returns:
-            None where it can be neither found nor computed.
+            The value; None if it is neither reported nor can be computed.
         """
 
         def figure(item: str, back: int) -> float | None:
@@ -140,19 +152,21 @@ class Taxonomy:
             known = self.metrics.get(item)
             if known is None or known.formula is None:
                 return None
+            # Items of the formula may be metrics again, and those of a year ago be computed as of then.
             return known.formula.value(lambda inner, more: figure(inner, back + more), days)
 
         return figure(name, 0)
 
 
-def _overlap(one: Grounding, other: Grounding) -> bool:
-    first, second = sorted((one, other), key=lambda each: each.valid_from)
+def _overlap(old: Grounding, new: Grounding) -> bool:
+    """Whether both are valid on some day."""
+    first, second = sorted((old, new), key=lambda each: each.valid_from)
     return first.valid_to is None or first.valid_to >= second.valid_from
 
 
 @functools.cache
 def taxonomy() -> Taxonomy:
-    """The taxonomies of the paper."""
+    """The taxonomies of the paper, read once a process."""
     formulas = _formulas()
     indicators = {row["indicator"]: _indicator(row) for row in _rows("macro_indicators")}
     metrics = {row["metric"]: _metric(row, formulas) for row in _rows("corporate_metrics")}
@@ -162,7 +176,8 @@ def taxonomy() -> Taxonomy:
         )
         for row in _rows("corporate_inputs")
     ]
-    made = Taxonomy(
+    # Groundings are added to the other tables below, so that the paper's are checked like anybody's.
+    tables = Taxonomy(
         msgspec.json.decode(_file("taxonomy.json").read_bytes(), type=Provenance),
         indicators,
         {row["series_id"]: SeriesEntry(row["series_id"], indicators[row["indicator"]], row["economy"])
@@ -175,15 +190,20 @@ def taxonomy() -> Taxonomy:
         {int(row["no"]): CorporateEventType(int(row["no"]), row["category"], row["group"], row["event_type"],
                                             row["description"]) for row in _rows("corporate_event_types")},
     )  # fmt: skip
-    _check(made, formulas)
-    return made.extended(_groundings(_file("macro_event_groundings.json").read_bytes(), "macro_event_groundings.json"))
+    _check(tables, formulas)
+    return tables.extended(
+        _groundings(_file("macro_event_groundings.json").read_bytes(), "macro_event_groundings.json")
+    )
 
 
 def read_groundings(path: str | Path) -> tuple[Grounding, ...]:
-    """Groundings of somebody's own, from a JSON file: a list of objects with the members of :class:`Grounding`.
+    """Groundings of your own, to extend the taxonomies by.
+
+    Args:
+        path: path of a JSON file: a list of objects with the attributes of :class:`Grounding`.
 
     Raises:
-        DataError: the file cannot be read, or says something else.
+        DataError: the file cannot be read, or holds something else.
     """
     try:
         content = Path(path).read_bytes()
@@ -204,11 +224,13 @@ def _file(name: str) -> Path:
 
 
 def _rows(name: str) -> list[dict[str, str]]:
+    """The rows of a table of the package, by its name without the ending."""
     with _file(f"{name}.tsv").open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream, delimiter="\t"))
 
 
 def _formulas() -> dict[str, Formula]:
+    """The formulas of metrics, by the metric's name."""
     return {
         row["metric"]: read_formula(
             row["expression"],
@@ -250,14 +272,18 @@ def _indicator(row: Mapping[str, str]) -> MacroIndicator:
     )
 
 
-def _check(made: Taxonomy, formulas: Mapping[str, Formula]) -> None:
-    """Refuse tables that do not fit each other."""
-    known = {*made.metrics, *made.inputs}
+def _check(tables: Taxonomy, formulas: Mapping[str, Formula]) -> None:
+    """Refuse tables that do not fit each other.
+
+    Raises:
+        DataError: a formula is of unknown items, a derived metric has none, or a tolerance is out of bounds.
+    """
+    known = {*tables.metrics, *tables.inputs}
     for name, formula in formulas.items():
         unknown = [item for item in (*formula.items, *formula.needs) if item not in known]
-        if name not in made.metrics or unknown:
+        if name not in tables.metrics or unknown:
             raise DataError(f"corporate_formulas.tsv: {name!r} is of {unknown or 'no metric'}, which is unknown")
-    for metric in made.metrics.values():
+    for metric in tables.metrics.values():
         if metric.derived and metric.formula is None:
             raise DataError(f"corporate_formulas.tsv: no formula of {metric.name!r}, which no report states")
         if not LEAST_TOLERANCE < metric.tolerance < MOST_TOLERANCE:

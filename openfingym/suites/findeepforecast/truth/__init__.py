@@ -1,1 +1,1 @@
-"""The truth of problems: figures by their first print, events by what the world records, or by evidence and verdict."""
+"""The truth of problems: the first print of a figure; of an event what the world records, or a person's verdict."""

@@ -1,9 +1,9 @@
-"""The queue of verdicts: proposals wait for a person, and what was decided stays with who decided it and on what.
+"""The queue of verdicts: proposals wait for a person, and every decision is kept with who made it and on what grounds.
 
-Each question has a JSON file in the folder ``verdicts`` of its series, which is written whole. One opinion decides,
-or as many as the queue asks for; opinions that differ make a question *disputed*, and it stays pending until an
-opinion is given as the final one. A decision is entered in the ledger once: what was entered is never entered again,
-and an entry that was cut short is made by :meth:`VerdictQueue.enter`.
+Each question has a JSON file in the folder ``verdicts`` of its series, which is written whole or not at all. One
+opinion decides, or as many as the queue asks for. Opinions that differ make a question *disputed*, until an opinion is
+given as the final one. A decision is entered in the ledger once; if that was interrupted,
+:meth:`VerdictQueue.enter` does it later.
 """
 
 from __future__ import annotations
@@ -20,29 +20,32 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.files.locks import take
 from openfingym.files.strange import parse_json
 from openfingym.files.whole import store_errors, write_json
-from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
+from openfingym.suites.findeepforecast.problem import ForecastEvent, ForecastProblem
 from openfingym.suites.findeepforecast.truth.adjudicating import Adjudicator, Proposal, RuleAdjudicator
 from openfingym.suites.findeepforecast.truth.evidence import Evidence, EvidenceGatherer, RuleEvidence
 from openfingym.suites.findeepforecast.world.known import KnownWorld
 
 FOLDER = "verdicts"
-"""Name of the queue's folder in that of its series."""
+"""Name of the queue's folder in the folder of its series."""
 LONGEST = 4000
-"""Characters of a reason."""
+"""The most characters of a reason, and of a name."""
 MOST_EVIDENCE, MOST_REASON, MOST_OPINIONS = 15_000, 300, 5
-"""Of what goes to the ledger with a verdict: characters in all and of a reason, and opinions."""
+"""Limits of what goes to the ledger with a verdict: characters in all, characters of a reason, and opinions."""
 State = Literal["pending", "disputed", "decided"]
 Verdict = Literal["YES", "NO", "VOID"]
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """What a person says of a question."""
+    """A person's opinion on a question."""
 
     outcome: Verdict
     by: str
+    """Name of the person or program that gave it."""
     at: str
+    """When it was given, in ISO 8601."""
     reason: str
+    """What it rests on, in words."""
     final: bool = False
     """Whether it settles a dispute."""
 
@@ -52,54 +55,69 @@ class VerdictCase:
     """A question that waits for its verdict, or has it."""
 
     question: str
-    """Its id in the ledger."""
+    """The question's id in the ledger."""
     text: str
+    """The question."""
     proposal: Mapping[str, Any]
-    """:class:`~openfingym.suites.findeepforecast.truth.adjudicating.Proposal` as JSON."""
+    """The latest :class:`~openfingym.suites.findeepforecast.truth.adjudicating.Proposal`, as JSON."""
     evidence: Mapping[str, Any]
-    """:class:`~openfingym.suites.findeepforecast.truth.evidence.Evidence` as JSON."""
+    """The latest :class:`~openfingym.suites.findeepforecast.truth.evidence.Evidence`, as JSON."""
     earlier: tuple[Mapping[str, Any], ...] = ()
-    """Proposals that this one came after, oldest first."""
+    """Earlier proposals, the oldest first."""
     opinions: tuple[Opinion, ...] = ()
+    """Opinions in the order in which they were given."""
     state: State = "pending"
     outcome: Verdict | None = None
-    """Of a decided one."""
+    """The verdict; None until it is decided."""
     entered: bool = False
     """Whether the ledger has the decision."""
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """Read what was written of a case."""
+        """A case from JSON, as its file has it."""
         values = dict(document)
-        values["opinions"] = tuple(Opinion(**one) for one in values.get("opinions", ()))
+        values["opinions"] = tuple(Opinion(**opinion) for opinion in values.get("opinions", ()))
         values["earlier"] = tuple(values.get("earlier", ()))
         return cls(**values)
 
 
 class DecidesQuestions(Protocol):
-    """The ledger, as verdicts need it."""
+    """The part of the ledger that verdicts need."""
 
     def state(self, question: str) -> str:
-        """State of a question there: ``resolved``, ``void`` or ``scored`` once it has a truth."""
+        """The state of a question in the ledger: ``resolved``, ``void`` or ``scored`` once it has a truth.
+
+        Args:
+            question: id of the question.
+        """
 
     def decide(self, question: str, truth: float | None, *, evidence: Mapping[str, Any], reason: str) -> None:
-        """Decide a question: 1 for YES, 0 for NO, None where there will be no truth."""
+        """Decide a question.
+
+        Args:
+            question: id of the question.
+            truth: 1 for YES, 0 for NO, None if there will be no truth.
+            evidence: what the decision rests on, as JSON.
+            reason: why there will be no truth; empty if there is one.
+        """
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far proposals and verdicts agree, of the decided cases."""
+    """How far proposals and verdicts agree on the decided cases."""
 
     decided: int
+    """How many cases are decided."""
     compared: int
-    """Those with a proposal of YES or NO, and a verdict of YES or NO."""
+    """How many of them have a proposal of YES or NO and a verdict of YES or NO."""
     same: int
+    """How many of those agree."""
     kappa: float | None
-    """Cohen's; None where one side only ever said one thing, or nothing was compared."""
+    """Cohen's kappa; None if nothing was compared, or chance alone would make both sides agree always."""
 
     @property
     def share(self) -> float | None:
-        """Share of the compared ones that agree, which the paper gives as 95 %."""
+        """The share of compared cases that agree, for which the paper states 95 %; None if none was compared."""
         return self.same / self.compared if self.compared else None
 
 
@@ -108,8 +126,8 @@ class VerdictQueue:
     """The cases of a series.
 
     Args:
-        folder: where its files are; made when the first case comes.
-        opinions: how many opinions that agree decide a case.
+        folder: the folder of its files, which is made for the first case.
+        opinions: how many opinions must agree to decide a case.
     """
 
     folder: Path
@@ -117,20 +135,31 @@ class VerdictQueue:
 
     @classmethod
     def of_series(cls, folder: Path, *, opinions: int = 1) -> Self:
-        """The queue in the folder of a series."""
+        """The queue of a series.
+
+        Args:
+            folder: the folder of the series.
+            opinions: how many opinions must agree to decide a case.
+        """
         return cls(folder / FOLDER, opinions)
 
     def cases(self, *states: State) -> list[VerdictCase]:
-        """Cases by their question's id; of some states alone if any are given.
+        """The cases, in the order of their questions' ids.
+
+        Args:
+            *states: states of the cases to give; all cases without any.
 
         Raises:
-            StoreError: a file is none of a case's.
+            StoreError: a file cannot be read as a case.
         """
-        found = [self._read(path) for path in sorted(self.folder.glob("*.json"))] if self.folder.is_dir() else []
-        return sorted((one for one in found if not states or one.state in states), key=lambda one: one.question)
+        cases = [self._read(path) for path in sorted(self.folder.glob("*.json"))] if self.folder.is_dir() else []
+        return sorted((case for case in cases if not states or case.state in states), key=lambda case: case.question)
 
     def case(self, question: str) -> VerdictCase:
         """The case of a question.
+
+        Args:
+            question: id of the question in the ledger.
 
         Raises:
             UsageError: there is none.
@@ -141,12 +170,20 @@ class VerdictQueue:
         return self._read(path)
 
     def propose(self, question: str, text: str, proposal: Proposal, evidence: Evidence) -> VerdictCase:
-        """Put a proposal before a person; an earlier one is kept beside it. A case with a verdict stays as it is."""
+        """Put a proposal into the queue; an earlier one is kept beside it. A case with a verdict stays as it is.
+
+        Args:
+            question: id of the question in the ledger.
+            text: the text of the question.
+            proposal: the outcome that is proposed.
+            evidence: what the proposal rests on.
+        """
         with self._locked():
             path = self._path(question)
             new = VerdictCase(question, text, proposal.to_dict(), evidence.to_dict())
             if path.is_file():
                 old = self._read(path)
+                # Proposing is repeated with each run, and the same proposal is no further one.
                 if old.state == "decided" or old.proposal == new.proposal:
                     return old
                 new = replace(old, proposal=new.proposal, evidence=new.evidence, earlier=(*old.earlier, old.proposal))
@@ -156,19 +193,19 @@ class VerdictQueue:
         self, question: str, outcome: Verdict, *, by: str, at: str, reason: str, final: bool = False,
         ledger: DecidesQuestions | None = None,
     ) -> VerdictCase:  # fmt: skip
-        """Give an opinion; where that decides the case, enter it in the ledger.
+        """Give an opinion; if that decides the case, enter the decision in the ledger.
 
         Args:
-            question: its id in the ledger.
-            outcome: ``YES``, ``NO``, or ``VOID`` where there will be no truth.
-            by: name of the person or program that gives it.
-            at: time at which it is given, in ISO 8601.
+            question: id of the question in the ledger.
+            outcome: ``YES``, ``NO``, or ``VOID`` if there will be no truth.
+            by: name of the person or program that gives the opinion.
+            at: time at which the opinion is given, in ISO 8601.
             reason: what the opinion rests on, in words.
-            final: settle a dispute by this opinion.
+            final: whether this opinion settles a dispute.
             ledger: where the decision is entered; None to enter it later.
 
         Raises:
-            UsageError: the case is decided, or the same person has spoken, or no reason or name is given.
+            UsageError: the case is decided, or the same person has given an opinion, or a reason or a name is missing.
         """
         _check(outcome, by, reason)
         with self._locked():
@@ -178,25 +215,29 @@ class VerdictQueue:
                     f"{question} was decided {case.outcome} by {case.opinions[-1].by}; a correction is made with "
                     "`openfingym ledger resolve`, which keeps both"
                 )
-            if not final and any(one.by == by for one in case.opinions):
+            # Two opinions of one person are no agreement; only a dispute may be settled by somebody who took part.
+            if not final and any(earlier.by == by for earlier in case.opinions):
                 raise UsageError(f"{by} has given an opinion on {question}; another person's is needed, or a final one")
             opinion = Opinion(outcome, by, at, reason, final)
             case = replace(case, opinions=(*case.opinions, opinion))
-            outcomes = {one.outcome for one in case.opinions}
+            # Opinions that agree decide once there are enough of them; one that differs makes a dispute.
+            outcomes = {given.outcome for given in case.opinions}
             if final or (len(outcomes) == 1 and len(case.opinions) >= self.opinions):
                 case = replace(case, state="decided", outcome=outcome)
             elif len(outcomes) > 1:
                 case = replace(case, state="disputed")
+            # On the disk before it is in the ledger, so that no decision there lacks its grounds here.
             case = self._write(case)
             return self._entered(case, ledger) if ledger is not None and case.state == "decided" else case
 
     def enter(self, ledger: DecidesQuestions) -> list[VerdictCase]:
-        """Enter decisions that the ledger does not have yet, as after a crash; returns them."""
+        """Enter decisions that the ledger does not have yet, as after a crash; returns their cases."""
         with self._locked():
-            return [self._entered(one, ledger) for one in self.cases("decided") if not one.entered]
+            return [self._entered(case, ledger) for case in self.cases("decided") if not case.entered]
 
     def _entered(self, case: VerdictCase, ledger: DecidesQuestions) -> VerdictCase:
         """Enter a decision, unless the ledger has a truth: what was decided there is not decided again."""
+        # A crash between the ledger and the file below leaves the case as not entered; then the ledger has the truth.
         if ledger.state(case.question) not in {"resolved", "void", "scored"}:
             truth = {"YES": 1.0, "NO": 0.0, "VOID": None}[case.outcome or "VOID"]
             reason = case.opinions[-1].reason if truth is None else ""
@@ -204,6 +245,7 @@ class VerdictQueue:
         return self._write(replace(case, entered=True))
 
     def _path(self, question: str) -> Path:
+        # Readable, safe as the name of a file, and by its digest different for different questions.
         plain = re.sub(r"[^A-Za-z0-9._+-]+", "_", question)[:80].strip("._")
         return self.folder / f"{plain}-{sha256_of_text(question)[:12]}.json"
 
@@ -229,27 +271,33 @@ class VerdictQueue:
 
 
 def evidence_of(case: VerdictCase) -> dict[str, Any]:
-    """What goes to the ledger with a verdict: the latest opinions, the proposal, and findings as far as there is
-    room; the file of the case has all of them.
+    """What goes to the ledger with a verdict: the latest opinions, the proposal, and the latest findings that fit.
+
+    The file of the case has all of them.
     """
-    opinions = [asdict(one) | {"reason": one.reason[:MOST_REASON]} for one in case.opinions[-MOST_OPINIONS:]]
+    opinions = [
+        asdict(opinion) | {"reason": opinion.reason[:MOST_REASON]} for opinion in case.opinions[-MOST_OPINIONS:]
+    ]
     findings = list(case.evidence.get("findings", ()))
-    found = {"verdict": case.outcome, "opinions": opinions, "proposal": dict(case.proposal), "findings": findings}
-    while findings and len(json.dumps(found)) > MOST_EVIDENCE:
+    evidence = {"verdict": case.outcome, "opinions": opinions, "proposal": dict(case.proposal), "findings": findings}
+    # The ledger bounds the evidence of a decision; the oldest findings go first.
+    while findings and len(json.dumps(evidence)) > MOST_EVIDENCE:
         findings.pop(0)
-    return found
+    return evidence
 
 
 def agreement(cases: Iterable[VerdictCase]) -> Agreement:
     """How far the proposals agree with the verdicts; what was indeterminate or void is not compared."""
-    return agreement_of((str(one.proposal.get("outcome")), str(one.outcome)) for one in cases if one.state == "decided")
+    return agreement_of(
+        (str(case.proposal.get("outcome")), str(case.outcome)) for case in cases if case.state == "decided"
+    )
 
 
 def agreement_of(pairs: Iterable[tuple[str, str]]) -> Agreement:
-    """How far two sides agree.
+    """How far two sides agree, beyond chance too.
 
     Args:
-        pairs: what was proposed and what was decided; only a YES or NO is compared with a YES or NO.
+        pairs: what was proposed and what was decided; pairs of YES and NO alone are compared.
     """
     decided = list(pairs)
     compared = [pair for pair in decided if set(pair) <= {"YES", "NO"}]
@@ -257,6 +305,7 @@ def agreement_of(pairs: Iterable[tuple[str, str]]) -> Agreement:
     if not compared:
         return Agreement(len(decided), 0, 0, None)
     yes = [sum(side == "YES" for side in sides) / len(compared) for sides in zip(*compared, strict=True)]
+    # The agreement that two sides with these shares of YES would reach by chance.
     chance = yes[0] * yes[1] + (1 - yes[0]) * (1 - yes[1])
     kappa = None if chance == 1 else (same / len(compared) - chance) / (1 - chance)
     return Agreement(len(decided), len(compared), same, kappa)
@@ -268,22 +317,22 @@ def beside_record(
     gatherer: EvidenceGatherer | None = None,
     adjudicator: Adjudicator | None = None,
 ) -> Agreement:
-    """How far proposals agree with what a world records, in the place of experts, of the events that it knows.
+    """How far proposals agree with what a world records, which takes the place of experts, on the events that it knows.
 
     Args:
         world: what is known now.
-        problems: problems, of which those about events count.
-        gatherer: gathers evidence; None for rules.
-        adjudicator: proposes; None for rules.
+        problems: the problems to compare; those about figures are passed over.
+        gatherer: what gathers evidence; None for rules.
+        adjudicator: what proposes outcomes; None for rules.
     """
-    events = [(one, one.about) for one in problems if isinstance(one.about, Event)]
+    events = [(problem, problem.about) for problem in problems if isinstance(problem.about, ForecastEvent)]
     rulings = [(problem, world.ruling(event)) for problem, event in events]
     known = [(problem, ruling.happened) for problem, ruling in rulings if ruling is not None]
     evidence = (gatherer or RuleEvidence()).gather(world, [problem for problem, _ in known])
     propose = (adjudicator or RuleAdjudicator()).propose
     return agreement_of(
-        (propose(problem, found).outcome, "YES" if happened else "NO")
-        for (problem, happened), found in zip(known, evidence, strict=True)
+        (propose(problem, its_evidence).outcome, "YES" if happened else "NO")
+        for (problem, happened), its_evidence in zip(known, evidence, strict=True)
     )
 
 

@@ -1,8 +1,8 @@
-"""Forecasters without a language model: functions of what was known at a time.
+"""Baselines without a language model: forecasts of relations from what was known at a time.
 
-Two look at the pair's own past alone and need no training, :func:`recurrency` and :func:`frequency`. The others are
-fitted on one view and forecast on later ones: on features of the past (``features``), on the graph of events
-(``regcn``, which needs PyTorch), and on words of articles (``articles``).
+:func:`recurrency` and :func:`frequency` look at the pair's own past alone and need no training. The others are fitted
+on one view and forecast on later ones: from features of the past (:func:`fit_features`), from the graph of events
+(:func:`fit_regcn`, which needs PyTorch), or from the words of articles (:func:`fit_articles`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A forecaster on words, after ForecastQA: the articles that BM25 finds for a question, and a classifier of texts.
+"""A forecaster from words, after ForecastQA: the articles that BM25 finds for a question, and a classifier of texts.
 
-The paper's classifier is BERT; here it is a logistic regression on weighted words (scikit-learn), one for each relation
-that was often enough there.
+The paper's classifier is BERT; here each relation that is frequent enough in training has a logistic regression on
+weighted words (scikit-learn).
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ if TYPE_CHECKING:
     from openfingym.vault import Vault, View
 
 ARTICLES = 15
-"""Articles that are read for a question."""
+"""How many articles are read for a question."""
 RAREST = 8
-"""Training questions in which a relation must be to have a classifier."""
-VALIDATION_DAYS = 30
-TRAINING_DAYS = 120
+"""The fewest training questions that a relation must be an answer to, to have a classifier."""
 
 
 def fit_articles(vault: Vault, view: View, horizon: int = 1, *, seed: int = 0, questions: int = 600) -> Forecaster:
-    """Fit on what was known at a time; each training question reads what was known at its own.
+    """Fit on what was known at a time; each training question reads the articles that were known at its own.
 
     Args:
-        vault: the vault of the view, opened at the training questions' times, none of which is after the view's.
-        view: what is learned from; its last month chooses the threshold.
+        vault: the vault of the view. It is opened as of the times of training questions, none of which is later than
+            the view's.
+        view: the view to learn from; its last 30 days choose the threshold.
         horizon: days from the current date to the day that is asked about.
-        seed: seed of the questions that are drawn.
-        questions: how many are trained on; half as many choose the threshold.
+        seed: seed of the drawing of questions.
+        questions: the most questions to train on; half as many choose the threshold.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
     history, rng = history_of(view), np.random.default_rng(seed)
-    turn = history.last + 1 - VALIDATION_DAYS
-    training = history.questions(max(turn - TRAINING_DAYS, 30), turn, questions, rng)
-    validation = history.questions(turn, history.last + 1, questions // 2, rng)
+    training, validation = history.drawn(questions, rng)
 
     def read(asked: Sequence[Sequence[int]]) -> list[str]:
+        """The texts of questions, each as of its own current date."""
         texts = []
         for day, head, tail in asked:
             end = datetime.combine(history.first + timedelta(days=day - horizon), time.max, UTC)
+            # Never as of a time after the view, from which nothing may be learned.
             texts.append(_text(vault.as_of(min(end, view.time)), COUNTRIES[head], COUNTRIES[tail]))
         return texts
 
     answers = history.answers(training)
     count = answers.sum(axis=0)
+    # A classifier needs questions with the relation and questions without it.
     often = np.flatnonzero((count >= RAREST) & (count < len(answers)))
     words = TfidfVectorizer(sublinear_tf=True, min_df=3, max_features=20_000)
     x = words.fit_transform(read(training.tolist()))
@@ -78,7 +78,7 @@ def fit_articles(vault: Vault, view: View, horizon: int = 1, *, seed: int = 0, q
 
 
 def _text(view: View, head: str, tail: str) -> str:
-    """The question and its articles as one text; the two countries are marked by their side."""
+    """The question and its articles as one text, in which each country is a word that tells its side too."""
     names = taxonomy.country(head).name, taxonomy.country(tail).name
     hits = view.search("articles", " ".join(names), columns=["title", "text"], limit=ARTICLES)
     return " ".join([f"head_{head} tail_{tail}", *(f"{hit.row['title']} {hit.row['text']}" for hit in hits)])

@@ -1,9 +1,9 @@
 """RE-GCN (Li et al. 2021) for relations: a graph network over the events of each of the last days, with recurrent
 states of countries and relations, and a convolution that decodes the relations of a pair.
 
-It needs PyTorch: ``pip install 'openfingym[faithful]'``. Otherwise than the original: countries have no static
-attributes, one layer and 48 numbers a country are enough for a graph of this size, and the losses are of relations
-alone, which are what is asked for.
+It needs PyTorch: ``pip install 'openfingym[faithful]'``. It differs from the original in three ways: countries have no
+static attributes; there is one layer, and 48 numbers a country, which are enough for a graph of this size; and the loss
+is that of relations alone, since only they are asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from openfingym.errors import UsageError
 from openfingym.suites.mirai.answers import CodeAnswer
-from openfingym.suites.mirai.baselines.history import COUNTRIES, COUNTRY_NUMBER, RELATIONS, History, history_of
+from openfingym.suites.mirai.baselines.history import (
+    COUNTRIES,
+    COUNTRY_NUMBER,
+    RELATIONS,
+    VALIDATION_DAYS,
+    History,
+    history_of,
+)
 from openfingym.suites.mirai.baselines.past import best_threshold, named
 
 if TYPE_CHECKING:
@@ -30,19 +37,18 @@ if TYPE_CHECKING:
 WINDOW = 7
 """Days of events that a forecast looks at, as in the paper."""
 WIDTH = 48
-"""Numbers of a country and of a relation."""
-VALIDATION_DAYS = 30
+"""How many numbers represent a country, and a relation."""
 TRAINING_DAYS = 240
-"""Days before those that are trained on."""
+"""Days that are trained on; the last 30 days of what is known, after them, choose the threshold."""
 
 
 def fit_regcn(view: View, horizon: int = 1, *, seed: int = 0, epochs: int = 4) -> Forecaster:
     """Fit on what was known at a time.
 
     Args:
-        view: what is learned from; its last month chooses the threshold.
+        view: the view to learn from; its last 30 days choose the threshold.
         horizon: days from the current date to the day that is asked about.
-        seed: seed of the weights and of the order of days.
+        seed: seed of the weights, of the drawing of questions, and of the order of days.
         epochs: how often each day is trained on.
 
     Raises:
@@ -54,40 +60,51 @@ def fit_regcn(view: View, horizon: int = 1, *, seed: int = 0, epochs: int = 4) -
         raise UsageError("RE-GCN needs PyTorch: pip install 'openfingym[faithful]'") from error
     history, rng = history_of(view), np.random.default_rng(seed)
     turn = history.last + 1 - VALIDATION_DAYS
+    # PyTorch draws from a generator of the process, which is put back as it was.
     with torch.random.fork_rng(), _one_thread():
         torch.manual_seed(seed)
         network = _network()
         _train(network, history, range(max(turn - TRAINING_DAYS, WINDOW + horizon), turn), horizon, epochs, rng)
     network.eval()
 
-    def chances(of: History, day: int, pairs: NDArray[np.int64], ahead: int) -> list[dict[str, float]]:
+    def chances(known: History, day: int, pairs: NDArray[np.int64], ahead: int) -> list[dict[str, float]]:
         with torch.no_grad(), _one_thread():
-            scores = torch.sigmoid(network(_window(of, day, ahead), torch.from_numpy(pairs)))
+            scores = torch.sigmoid(network(_window(known, day, ahead), torch.from_numpy(pairs)))
         return [dict(zip(RELATIONS, row, strict=True)) for row in scores.tolist()]
 
-    known: list[dict[str, float]] = []
+    forecasts: list[dict[str, float]] = []
     true: list[set[str]] = []
     for day in range(turn, history.last + 1):
         asked = history.questions(day, day + 1, 30, rng)
         if len(asked):
-            known.extend(chances(history, day, asked[:, 1:], horizon))
+            forecasts.extend(chances(history, day, asked[:, 1:], horizon))
             true.extend({RELATIONS[place] for place in np.flatnonzero(row)} for row in history.answers(asked))
-    threshold = best_threshold(known, true)
+    threshold = best_threshold(forecasts, true)
 
     def forecast(view: View, question: RelationQuestion) -> CodeAnswer:
-        of = history_of(view)
+        known = history_of(view)
         pair = np.array([[COUNTRY_NUMBER[question.head], COUNTRY_NUMBER[question.tail]]])
-        return named(chances(of, of.number(question.day), pair, question.horizon)[0], threshold)
+        return named(chances(known, known.number(question.day), pair, question.horizon)[0], threshold)
 
     return forecast
 
 
 def _train(network: Any, history: History, days: range, horizon: int, epochs: int, rng: np.random.Generator) -> None:
-    """Each day in turn: the relations of its pairs, from the days before."""
+    """Train a network on each day in turn: on the relations of its pairs, from the days before.
+
+    Args:
+        network: the module of :func:`_network`.
+        history: the events of the view.
+        days: days to train on, in days since the first event.
+        horizon: days from the current date to the day that is asked about.
+        epochs: how often each day is trained on.
+        rng: generator that draws questions and the order of days.
+    """
     import torch
 
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
     loss_of = torch.nn.BCEWithLogitsLoss()
+    # The questions of a day are drawn once, and are the same in each epoch.
     answers = {}
     for day in days:
         asked = history.questions(day, day + 1, 300, rng)
@@ -105,7 +122,7 @@ def _train(network: Any, history: History, days: range, horizon: int, epochs: in
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[None]:
-    """PyTorch with one thread: matrices this small only wait for the others."""
+    """PyTorch with one thread: for matrices this small, more threads cost more than they save."""
     import torch
 
     threads = torch.get_num_threads()
@@ -117,20 +134,26 @@ def _one_thread() -> Iterator[None]:
 
 
 def _window(history: History, day: int, horizon: int) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Head, relation and tail of the events of each of the last days that are known, both ways round."""
+    """Head, relation and tail of the events of each of the last days that are known, the oldest day first.
+
+    Each event is there twice, the other way round too, so that messages pass in both directions.
+    """
     import torch
 
     graphs = []
     for number in range(day - horizon - WINDOW + 1, day - horizon + 1):
         rows = slice(*np.searchsorted(history.day, (number, number + 1)))
         head, relation, tail = history.head[rows], history.relation[rows], history.tail[rows]
+        # The inverse of a relation is a relation of its own, with a number behind all others.
         ways = (head, tail), (relation, relation + len(RELATIONS)), (tail, head)
         graphs.append(tuple(torch.from_numpy(np.concatenate(way)) for way in ways))
     return graphs
 
 
 def _network() -> Any:
-    """The module; it takes the graphs of a window and pairs int64[n, 2], and gives logits float32[n, relations]."""
+    """The module. It takes the graphs of a window and pairs of head and tail, int64[pairs, 2], and gives the logits of
+    their relations, float32[pairs, relations].
+    """
     import torch
     from torch import nn
 
@@ -145,6 +168,7 @@ def _network() -> Any:
             self.relation_state = nn.GRUCell(2 * WIDTH, WIDTH)
             self.convolution = nn.Conv1d(2, 24, 3, padding=1)
             self.decode = nn.Linear(24 * WIDTH, WIDTH)
+            # Near the base rate from the start: a pair has few of 149 relations on a day, and sigmoid(-4) is 2 percent.
             self.bias = nn.Parameter(torch.full((len(RELATIONS),), -4.0))
 
         def forward(self, graphs: list[tuple[torch.Tensor, ...]], pairs: torch.Tensor) -> torch.Tensor:
@@ -152,14 +176,16 @@ def _network() -> Any:
             for head, relation, tail in graphs:
                 if not len(head):
                     continue
-                # A relation follows the countries that it was between on the day.
+                # The state of a relation is updated by the mean of the countries that it was between on the day.
                 joined = _mean(states[head], relation, len(relations))
                 relations = self.relation_state(torch.cat((joined, self.relations), dim=1), relations)
+                # A country gets a message from each neighbour, about the neighbour and the relation between them.
                 received = _mean(self.message(states[head] + relations[relation]), tail, len(states))
                 seen = nn.functional.rrelu(received + self.loop(states), training=self.training)
                 states = nn.functional.normalize(self.country_state(seen, states))
             both = torch.stack((states[pairs[:, 0]], states[pairs[:, 1]]), dim=1)
             decoded = self.decode(torch.relu(self.convolution(both)).flatten(1))
+            # Inverse relations are only there for the messages, and are not asked for.
             logits: torch.Tensor = decoded @ relations[: len(RELATIONS)].T + self.bias
             return logits
 
@@ -167,7 +193,7 @@ def _network() -> Any:
 
 
 def _mean(values: torch.Tensor, groups: torch.Tensor, count: int) -> torch.Tensor:
-    """Mean of the rows of each group; zeros for an empty one."""
+    """Mean of the rows of each group, float32[count, width]; zeros for an empty group."""
     sums = values.new_zeros(count, values.shape[1]).index_add(0, groups, values)
     sizes = values.new_zeros(count).index_add(0, groups, values.new_ones(len(groups)))
     return sums / sizes.clamp(min=1.0)[:, None]

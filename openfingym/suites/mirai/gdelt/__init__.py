@@ -1,4 +1,4 @@
-"""From the 15-minute files of GDELT 2.0 to the final tables: the pipeline of the paper, resumable at any point."""
+"""The paper's pipeline from the 15-minute files of GDELT 2.0 to the final tables; it can be resumed at any point."""
 
 from openfingym.suites.mirai.gdelt.pull import PullOptions, PullReport, pull
 

@@ -1,4 +1,4 @@
-"""Cleaning the texts of articles after the OBELICS protocol: paragraphs first, then what is left of the document.
+"""Cleaning the texts of articles by the OBELICS protocol: paragraphs first, then what is left of the document.
 
 | | paragraph | document |
 |---|---|---|
@@ -10,8 +10,8 @@
 | English | | at least 0.8 |
 
 A paragraph beyond a bound is taken out; a document beyond one is dropped. The values are those of the paper's code. The
-list of flagged words and the measure of English are our own and small: the share of English among the commonest words
-of eleven languages that a text has.
+list of flagged words is our own and small, and so is the measure of English: of the words of a text that are among the
+commonest of eleven languages, the share that is English.
 """
 
 from __future__ import annotations
@@ -31,19 +31,25 @@ class TextBounds:
     """What a paragraph or a document must keep within."""
 
     words: tuple[int, int]
-    """Fewest and most words."""
+    """The fewest and the most words."""
     character_repetition: float
+    """The largest share of repeated sequences of characters."""
     word_repetition: float
+    """The largest share of repeated sequences of words."""
     special: float
+    """The largest share of special characters."""
     flagged: float
+    """The largest share of flagged words."""
     english: float = 0.0
+    """The smallest share of English; 0 if any language will do."""
 
 
 PARAGRAPH = TextBounds((4, 5_000), 0.1, 0.1, 0.3, 0.02)
 DOCUMENT = TextBounds((10, 10_000), 0.2, 0.3, 0.3, 0.01, 0.8)
 _USUAL = ",.;:'\"!?’‘“”-()"
+"""Punctuation that does not count as special."""
 CHARACTERS, WORDS = 10, 5
-"""Lengths of the sequences whose repetition is measured."""
+"""Lengths of the sequences whose repetition is measured, in characters and in words."""
 
 _LANGUAGES = {
     "en": "the of and to in a is that for it was on with as he be at by this had not are but from or have an they "
@@ -62,10 +68,12 @@ _LANGUAGES = {
 
 
 def clean_text(text: str) -> str | None:
-    """The paragraphs of a text that are kept, with an empty line between them; None where the document is dropped.
+    """The paragraphs of a text that are kept, with an empty line between them; None if the document is dropped.
 
-    A paragraph is what stands between line breaks. None of the text is changed beside white space.
+    A paragraph is what stands between line breaks. Nothing is changed in it but white space, and letters with marks,
+    which become one character each.
     """
+    # Composed first, or the accents of letters that are written as two characters would count by themselves.
     paragraphs = (" ".join(paragraph.split()) for paragraph in unicodedata.normalize("NFC", text).splitlines())
     kept = [paragraph for paragraph in paragraphs if paragraph and is_within(paragraph, PARAGRAPH)]
     document = "\n\n".join(kept)
@@ -75,6 +83,7 @@ def clean_text(text: str) -> str | None:
 def is_within(text: str, bounds: TextBounds) -> bool:
     """Whether a text keeps within bounds."""
     words = text.split()
+    # From the cheapest check to the dearest.
     return (
         bounds.words[0] <= len(words) <= bounds.words[1]
         and special_ratio(text) <= bounds.special
@@ -86,26 +95,27 @@ def is_within(text: str, bounds: TextBounds) -> bool:
 
 
 def character_repetition(text: str, length: int = CHARACTERS) -> float:
-    """Share of the commonest sequences of characters among all: of n different ones, the first √n that occur twice or
-    more.
+    """Share of the commonest sequences of characters among all.
+
+    The commonest are those that occur more than once, at most √n of n different ones: any long text repeats some.
     """
     counts = Counter(text[start : start + length] for start in range(len(text) - length + 1))
-    found = sorted(counts.values(), reverse=True)
-    if not found:
+    numbers = sorted(counts.values(), reverse=True)
+    if not numbers:
         return 0.0
-    repeated = min(isqrt(len(found)), sum(count > 1 for count in found))
-    return sum(found[:repeated]) / sum(found)
+    repeated = min(isqrt(len(numbers)), sum(count > 1 for count in numbers))
+    return sum(numbers[:repeated]) / sum(numbers)
 
 
 def word_repetition(words: Sequence[str], length: int = WORDS) -> float:
-    """Share of sequences of words that occur more than once."""
+    """Share of the sequences of words that occur more than once."""
     folded = [word.lower() for word in words]
     counts = Counter(tuple(folded[start : start + length]) for start in range(len(folded) - length + 1))
     return sum(count for count in counts.values() if count > 1) / max(1, sum(counts.values()))
 
 
 def special_ratio(text: str) -> float:
-    """Share of characters that are no letters, marks of letters, spaces or usual punctuation; digits are special."""
+    """Share of characters other than letters, their marks, white space and usual punctuation; digits are special."""
     special = sum(
         not (letter.isalpha() or letter.isspace() or letter in _USUAL or unicodedata.category(letter) == "Mn")
         for letter in text
@@ -120,10 +130,10 @@ def flagged_ratio(words: Sequence[str]) -> float:
 
 
 def english_share(words: Sequence[str]) -> float:
-    """English words over those and the words of the language that has the most beside it, among the commonest words of
-    some languages; 0 for a text that has none of them.
+    """How English a text is, from 0 to 1: English words over these and the words of the most frequent other language.
 
-    A word that is English too counts for English alone: names and borrowed words make no other language.
+    Only the commonest words of some languages count; a text without any has 0. A word that is also English counts for
+    English alone, so that names and borrowed words do not speak for another language.
     """
     known = _common()
     hits = Counter(language for word in words for language in known.get(_bare(word), ()))
@@ -132,6 +142,7 @@ def english_share(words: Sequence[str]) -> float:
 
 
 def _bare(word: str) -> str:
+    """A word in lower case, without the punctuation around it."""
     return re.sub(r"^\W+|\W+$", "", word.lower())
 
 
@@ -143,9 +154,10 @@ def _flagged() -> frozenset[str]:
 
 @cache
 def _common() -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+    """Languages of each of the commonest words; English comes first, and then no other counts."""
+    languages_of: dict[str, list[str]] = {}
     for language, words in _LANGUAGES.items():
         for word in words.split():
-            if "en" not in found.get(word, ()):
-                found.setdefault(word, []).append(language)
-    return {word: tuple(languages) for word, languages in found.items()}
+            if "en" not in languages_of.get(word, ()):
+                languages_of.setdefault(word, []).append(language)
+    return {word: tuple(languages) for word, languages in languages_of.items()}

@@ -1,4 +1,4 @@
-"""What an article's web page says: its title and its paragraphs."""
+"""Reading an article's web page: its title and its paragraphs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from urllib.parse import unquote, urlsplit
 _DROPPED = frozenset(
     {"script", "style", "noscript", "template", "nav", "footer", "aside", "form", "button", "figure", "svg", "iframe"}
 )
+"""Elements whose content is not the article's."""
 _TEXT = frozenset({"p", "h2", "h3", "h4", "blockquote", "li"})
+"""Elements that are paragraphs."""
 _ALWAYS_OPEN = frozenset({"meta", "link", "br", "img", "hr", "input", "source", "wbr", "area", "base", "col", "embed"})
+"""Elements that have no end tag."""
 TITLE_CHARACTERS = 300
+"""How many characters of a title are kept."""
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
+"""Codecs of Python that no page is written in; punycode takes time by the square of the length."""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([A-Za-z0-9_-]{2,40})", re.IGNORECASE)
 
 
@@ -21,8 +27,9 @@ class ArticlePage:
     """What is kept of a page."""
 
     title: str
+    """The title that the page states for sharing (``og:title``), else that of its head."""
     text: str
-    """Paragraphs, one a line."""
+    """The paragraphs, one on each line."""
 
 
 def read_page(content: bytes) -> ArticlePage:
@@ -36,7 +43,7 @@ def read_page(content: bytes) -> ArticlePage:
 
 
 def title_of_url(url: str) -> str:
-    """A title for want of a better one: the words of the longest part of an address's path."""
+    """A title made of an address, for want of a better one: the words of the longest part of its path."""
     parts = [unquote(part) for part in urlsplit(url).path.split("/")]
     words = [re.sub(r"\.[a-z]{2,5}$", "", part, flags=re.IGNORECASE) for part in parts]
     named = [" ".join(re.findall(r"[^\W\d_]{2,}", word)) for word in words]
@@ -45,6 +52,8 @@ def title_of_url(url: str) -> str:
 
 
 class _Parser(HTMLParser):
+    """Collects titles and paragraphs, whatever elements are open: real pages close few of them properly."""
+
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.title = ""
@@ -69,7 +78,7 @@ class _Parser(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self._dropped:
-            # What was opened within it and not closed ends with it.
+            # Dropped elements that were opened within it and never closed end with it, or no text would follow.
             del self._dropped[len(self._dropped) - 1 - self._dropped[::-1].index(tag) :]
         elif tag == "title":
             self._in_title = False
@@ -86,10 +95,13 @@ class _Parser(HTMLParser):
 
 
 def _decoded(content: bytes) -> str:
-    stated = _CHARSET.search(content[:4096])
-    for name in (*([stated[1].decode()] if stated else []), "utf-8"):
+    """A page as text: by the encoding that it states, else as UTF-8, else as what most other pages are in."""
+    match = _CHARSET.search(content[:4096])
+    stated = match[1].decode().lower().replace("-", "_") if match else "utf_8"
+    for name in ("utf_8",) if stated in _NO_CHARSETS else (stated, "utf_8"):
+        # What a page states may be the name of no encoding, or of another one than it is in.
         try:
             return content.decode(name)
-        except (LookupError, UnicodeDecodeError):
+        except (LookupError, UnicodeError):
             continue
     return content.decode("cp1252", "replace")

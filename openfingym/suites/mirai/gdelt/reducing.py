@@ -1,7 +1,7 @@
-"""Reducing days in processes of their own: reading rows is work for Python, of which a process does one core's.
+"""Reducing days to the rows that are kept, in processes of their own: reading rows is Python, which uses one core.
 
-A process reads a line of JSON for each day from its input, and answers with one. It ends with its input, so that
-whoever started it may be killed at any time.
+A process reads a line of JSON for each day from its input, and answers with one. It ends with its input, so that none
+is left over if the process that started it is killed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from openfingym.vault.engine import engine_errors
 
 @dataclass(frozen=True)
 class Reduced:
-    """What came of the archives of a day."""
+    """The result of reducing the archives of a day."""
 
     counts: DayCounts
     damaged: dict[str, str]
-    """Archives that cannot be read, by their names, with the reason; nothing of them was taken."""
+    """Archives that cannot be read, by name, with the reason; nothing of them was taken."""
 
 
 Reduce = Callable[[Sequence[Path], Path], Reduced]
@@ -42,12 +42,17 @@ folder.
 def reduced(archives: Sequence[Path], folder: Path) -> Reduced:
     """Reduce a day in this process, as :data:`Reduce` says.
 
+    Args:
+        archives: paths of the archives of the day, in the order of their times.
+        folder: folder that the two files are written to.
+
     Raises:
         StoreError: the disk is full.
     """
     reader, damaged = DayReader(), {}
     with store_errors(folder), engine_errors(f"{folder}"):
         for archive in archives:
+            # One damaged archive costs its quarter of an hour, and not the day.
             try:
                 reader.read(archive)
             except DataError as error:
@@ -56,11 +61,12 @@ def reduced(archives: Sequence[Path], folder: Path) -> Reduced:
 
 
 class Reducers:
-    """Processes that reduce days, one at a time each; a :data:`Reduce` for any number of threads, within a ``with``
-    block.
+    """Processes that reduce days, each one day at a time: a :data:`Reduce` for any number of threads.
+
+    It is used as a context manager, which starts and ends the processes.
 
     Args:
-        processes: how many.
+        processes: how many processes to start.
     """
 
     def __init__(self, processes: int) -> None:
@@ -69,8 +75,9 @@ class Reducers:
         self._started: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> Self:
+        # With -P a module in the working folder cannot stand in for one of the library.
         command = [sys.executable, "-P", "-c", "from openfingym.suites.mirai.gdelt.reducing import main; main()"]
-        # What this process has on its path, another would look for elsewhere.
+        # The library is where this process found it, which may be no installed place.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         for _ in range(self._count):
             process = subprocess.Popen(
@@ -84,13 +91,19 @@ class Reducers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for process in self._started:
+            # After an error nobody waits for the day that it is at.
             if kind is not None:
                 process.kill()
+            # Closes the input, with which the process ends, and waits for it.
             with contextlib.suppress(OSError):
                 process.communicate()
 
     def __call__(self, archives: Sequence[Path], folder: Path) -> Reduced:
-        """Reduce a day, as :data:`Reduce` says.
+        """Reduce a day in one of the processes, as :data:`Reduce` says; waits until one is idle.
+
+        Args:
+            archives: paths of the archives of the day, in the order of their times.
+            folder: folder that the two files are written to.
 
         Raises:
             StoreError: the disk is full, or the process was ended.
@@ -101,13 +114,15 @@ class Reducers:
             assert process.stdout is not None
             line = ""
             with contextlib.suppress(OSError):
-                print(json.dumps([[str(one) for one in archives], str(folder)]), file=process.stdin, flush=True)
+                print(json.dumps([[str(path) for path in archives], str(folder)]), file=process.stdin, flush=True)
                 line = process.stdout.readline()
+            # Its output has ended, and so has the process: killed, as for want of memory.
             if not line:
                 raise StoreError(
                     f"{folder}: the process that read these archives ended (status {process.wait()}), maybe for lack "
                     "of memory; run the same command again, which goes on here"
                 )
+        # Even a process that has ended goes back, or the next caller would wait for ever instead of failing.
         finally:
             self._idle.put(process)
         answer = json.loads(line)
@@ -117,12 +132,12 @@ class Reducers:
 
 
 def main() -> None:
-    """Reduce the days that are asked for."""
+    """Reduce the days that are asked for on standard input, one a line, and answer on standard output."""
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         for line in sys.stdin:
             archives, folder = json.loads(line)
             try:
-                answer: object = asdict(reduced([Path(one) for one in archives], Path(folder)))
+                answer: object = asdict(reduced([Path(path) for path in archives], Path(folder)))
             except OpenFinGymError as error:
                 answer = {"error": str(error)}
             print(json.dumps(answer), flush=True)  # noqa: T201

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from openfingym.suites.findeepforecast.generation.protocols import Week
-from openfingym.suites.findeepforecast.problem import ECONOMIES, Event, Figure
+from openfingym.suites.findeepforecast.problem import ECONOMIES, Figure, ForecastEvent
 from openfingym.suites.findeepforecast.world.known import Company, Document, MacroSeries, Published, Ruling, Scheduled
 from openfingym.suites.findeepforecast.world.outcomes import decided
 from openfingym.suites.findeepforecast.world.stories import story_frames
@@ -87,7 +87,7 @@ class StoryWorld:
     def document(self, name: str) -> Document | None:
         return next((one for one in self.documents if one.id == name and one.at < self.as_of), None)
 
-    def ruling(self, event: Event) -> Ruling | None:
+    def ruling(self, event: ForecastEvent) -> Ruling | None:
         happened_on, amount, known_at = self.rulings.get(event.story, (None, None, self.as_of))
         if event.story in self.rulings and known_at <= self.as_of and happened_on and happened_on <= event.by:
             return Ruling(decided(event, happened_on, amount), known_at, "record")

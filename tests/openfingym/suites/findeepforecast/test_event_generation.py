@@ -19,7 +19,7 @@ from openfingym.suites.findeepforecast.generation.events import EventGenerator, 
 from openfingym.suites.findeepforecast.generation.review import RULES, broken_rule, review, select
 from openfingym.suites.findeepforecast.generation.signals import RuleSignals
 from openfingym.suites.findeepforecast.generation.writing import ProposedQuestion
-from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
+from openfingym.suites.findeepforecast.problem import ForecastEvent, ForecastProblem
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.known import Document
 from openfingym.suites.findeepforecast.world.matters import matters
@@ -57,13 +57,13 @@ def test_a_season_is_asked_once_each_in_order_and_about_the_future(asked: list[F
     assert len(asked) > 200
     assert len({one.key for one in asked}) == len({one.text for one in asked}) == len(asked)
     for one in asked:
-        assert isinstance(one.about, Event)
+        assert isinstance(one.about, ForecastEvent)
         assert one.generated_ns < one.deadline_ns < one.settled_ns
         assert one.about.by.isoformat() in one.text
         assert one.details is not None
         assert one.details["Authority"]
     assert {one.horizon for one in asked} == {"week", "month", "quarter"}
-    assert {one.about.condition for one in asked if isinstance(one.about, Event)} >= {
+    assert {one.about.condition for one in asked if isinstance(one.about, ForecastEvent)} >= {
         "happens",
         "at_least",
         "detail",
@@ -115,7 +115,7 @@ def _words(texts: list[str]) -> object:
 
 @pytest.fixture(scope="session")
 def outcomes(stories: StoryWorld, asked: list[ForecastProblem]) -> np.ndarray:
-    found = [stories.ruling(one.about) for one in asked if isinstance(one.about, Event)]
+    found = [stories.ruling(one.about) for one in asked if isinstance(one.about, ForecastEvent)]
     return np.array([one is not None and one.happened for one in found])
 
 

@@ -28,7 +28,7 @@ from openfingym.suites.findeepforecast.generation.models import (
     QuestionAnswer,
 )
 from openfingym.suites.findeepforecast.generation.reports import read_report
-from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
+from openfingym.suites.findeepforecast.problem import ForecastEvent, ForecastProblem
 from openfingym.suites.findeepforecast.truth.evidence import Evidence, EvidenceItem
 from openfingym.suites.findeepforecast.truth.models import ModelAdjudicator
 from openfingym.suites.findeepforecast.world.known import Document
@@ -221,7 +221,7 @@ EVIDENCE = Evidence(
 )  # fmt: skip
 PROBLEM = ForecastProblem(
     "k", "Will the office announce it by 2025-11-20?", "non-recurrent", "macro", "US", "week", "x",
-    Event("US", "A1", "S", "happens", 0.0, date(2025, 11, 20)), 1, 2, 3,
+    ForecastEvent("US", "A1", "S", "happens", 0.0, date(2025, 11, 20)), 1, 2, 3,
 )  # fmt: skip
 
 

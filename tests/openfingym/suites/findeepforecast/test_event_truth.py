@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.suites.findeepforecast.problem import Event, ForecastProblem
+from openfingym.suites.findeepforecast.problem import ForecastEvent, ForecastProblem
 from openfingym.suites.findeepforecast.truth.adjudicating import Proposal, RuleAdjudicator
 from openfingym.suites.findeepforecast.truth.evidence import RuleEvidence
 from openfingym.suites.findeepforecast.truth.verdicts import VerdictQueue, agreement, beside_record, evidence_of
@@ -28,7 +28,7 @@ OFFICE = "Office"
 
 
 def _problem(condition: str = "at_least", threshold: float = 20.0) -> ForecastProblem:
-    event = Event("US", "A1", "S1", condition, threshold, BY)
+    event = ForecastEvent("US", "A1", "S1", condition, threshold, BY)
     moments = (ASKED_AT, ASKED_AT + timedelta(days=3), datetime(2025, 11, 21, 6, tzinfo=UTC))
     generated, deadline, settled = (round(one.timestamp()) * 10**9 for one in moments)
     text = f"Will the office announce a change of its policy rate of at least 20 basis points by {BY}?"
@@ -91,7 +91,7 @@ def test_proposals_agree_with_the_record_about_as_often_as_experts_do(
 ) -> None:
     found = Counter[tuple[str, bool]]()
     for problem, evidence in zip(asked, RuleEvidence().gather(stories, asked), strict=True):
-        assert isinstance(problem.about, Event)
+        assert isinstance(problem.about, ForecastEvent)
         ruling = stories.ruling(problem.about)
         assert ruling is not None
         found[RuleAdjudicator().propose(problem, evidence).outcome, ruling.happened] += 1
@@ -110,7 +110,7 @@ def test_proposals_agree_with_the_record_about_as_often_as_experts_do(
      ("at_most", 21.0, False), ("detail", 1.0, True), ("detail", 0.0, False), ("at_least", None, False)],
 )  # fmt: skip
 def test_events_are_decided_by_the_record(condition: str, amount: float | None, happened: bool) -> None:
-    event = Event("US", "A1", "S1", condition, 20.0, BY)
+    event = ForecastEvent("US", "A1", "S1", condition, 20.0, BY)
     assert decided(event, BY, amount) is happened
     assert not decided(event, BY + timedelta(days=1), amount)
     assert not decided(event, None, amount)

@@ -17,7 +17,7 @@ from openfingym.suites.findeepforecast.forecasting.consensus import PROGRAM as C
 from openfingym.suites.findeepforecast.forecasting.naive import PROGRAM as NAIVE
 from openfingym.suites.findeepforecast.forecasting.seasonal import PROGRAM as SEASONAL
 from openfingym.suites.findeepforecast.generation.protocols import Stratum
-from openfingym.suites.findeepforecast.problem import Event, Figure, ForecastProblem
+from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent, ForecastProblem
 from openfingym.suites.findeepforecast.proofs import prove
 from openfingym.suites.findeepforecast.seasons import _document, _parts, generate_parts, season_parts
 from openfingym.suites.findeepforecast.suite import SUITE, WIDTH, number_of, reference_of, suite_question
@@ -36,7 +36,7 @@ REVENUE = ForecastProblem(
 CPI = replace(REVENUE, key="US:CPI", level="macro", about=Figure("US:CPI", "level", date(2025, 10, 31)), unit="points",
               measure="macro", details={"Series": "US:CPI"})  # fmt: skip
 EVENT = replace(REVENUE, key="e", text="Will it merge?", track="non-recurrent", unit="", measure=None,
-                about=Event("US0", "1", "s", "happens", 0.0, date(2025, 11, 20)))  # fmt: skip
+                about=ForecastEvent("US0", "1", "s", "happens", 0.0, date(2025, 11, 20)))  # fmt: skip
 QUOTAS = {Stratum("recurrent macro", "US"): 8, Stratum("recurrent corporate", "US"): 8}
 
 

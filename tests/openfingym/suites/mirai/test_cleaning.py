@@ -87,12 +87,23 @@ def test_no_page_breaks_the_reader(content: bytes) -> None:
         assert isinstance(read_page(page).text, str)
 
 
+@pytest.mark.parametrize("charset", ["undefined", "punycode", "idna", "unicode-escape", "Raw_Unicode_Escape", "hex"])
+def test_a_page_is_read_whatever_encoding_it_states(charset: str) -> None:
+    """Of punycode a page of this size would take minutes."""
+    page = read_page(b"<meta charset=" + charset.encode() + b"><p>caf\xc3\xa9 " + b"words " * 100_000)
+    assert page.text.startswith("caf\u00e9 words")
+
+
 def test_titles_are_made_of_addresses() -> None:
     assert title_of_url("https://a.example/news/2023/03/leaders-meet-there-12345.html?x=1") == "Leaders meet there"
     assert title_of_url("https://a.example/12345") == "a.example"
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.8", "169.254.169.254", "::1", "db.internal"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.8", "169.254.169.254", "::1", "db.internal",
+                                  "2130706433", "127.1", "0x7f.0.0.1", "0x7f000001", "127.0.0.1.", "localhost.",
+                                  "router", "::ffff:127.0.0.1", ""])  # fmt: skip
 def test_addresses_of_this_network_are_known(host: str) -> None:
     assert is_local(host)
     assert not is_local("news.example")
+    assert not is_local("0x7.news.example")
+    assert not is_local("93.184.216.34")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,8 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -24,6 +27,7 @@ from openfingym.data.sources.transport import ClientPolicy
 from openfingym.errors import DataError, StoreError, UsageError
 from openfingym.suites.mirai.gdelt import PullOptions, PullReport, pull
 from openfingym.suites.mirai.gdelt.reducing import Reducers, reduced
+from openfingym.suites.mirai.gdelt.texts import TextStore, fetch_texts
 from openfingym.vault import Vault
 from tests.openfingym.rollouts.driving import fill
 
@@ -230,6 +234,15 @@ def test_a_day_is_reduced_in_another_process_as_in_this_one(tmp_path: Path) -> N
             reducers(archives, there)
 
 
+def test_a_number_of_any_length_costs_its_row_alone(tmp_path: Path) -> None:
+    line = Row(1, "20230331", "USA", "CHN", "042", "042", 60, "20230331120000", "https://news.example/1").line()
+    long = line.replace("\t60\t", f"\t{'9' * 5000}\t").replace("1\t", "2\t", 1)
+    archive = tmp_path / "20230331120000.export.CSV.zip"
+    archive.write_bytes(zipped("20230331120000.export.CSV", f"{long}\n{line}\n".encode()))
+    result = reduced([archive], tmp_path)
+    assert (result.counts.rows, result.counts.kept, result.damaged) == (2, 1, {})
+
+
 def test_half_written_days_are_made_again(tmp_path: Path, whole: PullReport) -> None:
     gdelt = Gdelt()
     gdelt.publish(ROWS)
@@ -293,6 +306,44 @@ def test_pages_are_fetched_once_and_as_robots_txt_has_it(tmp_path: Path) -> None
         assert report.without_text == {"not published": 1, "robots.txt says no": 1}
         pull(replace(options(gdelt, tmp_path, fetch=True, page_policy=policy), folder=tmp_path / "again"))
         assert (gdelt.asked["open/1"], gdelt.asked["gone/3"]) == (1, 1)
+
+
+def test_a_page_that_leads_to_this_network_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address of a row is public, and what it redirects to is not."""
+    asked: list[str] = []
+
+    class Redirects(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            port = self.server.server_address[1]  # type: ignore[index]
+            self.send_response(302 if self.path == "/page" else 200)
+            self.send_header("Location", f"http://127.0.0.1:{port}/secret")
+            self.end_headers()
+            self.wfile.write(OK_TEXT.encode())
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    real = socket.getaddrinfo
+
+    def resolved(host: str | bytes | None, *args: Any, **kwargs: Any) -> Any:
+        return real("127.0.0.1" if host in {"news.example", b"news.example"} else host, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    monkeypatch.setenv("NO_PROXY", "*")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Redirects)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://news.example:{server.server_address[1]}/page"
+        reasons = []
+        for local in (False, True):
+            store = TextStore(tmp_path / f"{local}.sqlite")
+            fetch_texts([url], store, tmp_path, local=local, policy=ClientPolicy(attempts=1, pause_s=0.0))
+            reasons.append((store.reasons(), asked.count("/page"), asked.count("/secret")))
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert reasons == [({"redirected": 1}, 1, 0), ({}, 2, 1)]
 
 
 def test_what_cannot_be_pulled_is_refused_in_words(tmp_path: Path) -> None:

@@ -297,6 +297,8 @@ def test_lines_of_python_are_parsed(line, arguments):
         "count_events('" + "a" * 30_000 + "')",
         "count_events(head_entities=['USA\0'])",
         "count_events(head_entities=" + "-" * 9000 + "1)",
+        "count_events(head_entities=" + "+".join("1" * 900) + ")",
+        "count_events(head_entities=[ISOCode(" + "+".join("1" * 900) + ", 2)])",
         "Final Answer: {}",
     ],
 )

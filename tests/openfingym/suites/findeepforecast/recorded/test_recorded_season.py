@@ -16,7 +16,7 @@ from openfingym.suites.findeepforecast.generation.protocols import Stratum, Week
 from openfingym.suites.findeepforecast.generation.recorded_events import HIGH, LOW, RecordedEvents
 from openfingym.suites.findeepforecast.generation.recurrent import CalendarGenerator
 from openfingym.suites.findeepforecast.generation.season import SeasonPlan, compose
-from openfingym.suites.findeepforecast.problem import Event, Figure, ForecastProblem
+from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent, ForecastProblem
 from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth
 from openfingym.suites.findeepforecast.world.recorded import RecordedWorld
 from openfingym.suites.findeepforecast.world.recorded_tables import cik_of, series_lines
@@ -101,7 +101,7 @@ def test_truths_are_those_of_the_raw_files(
 
 
 def truth(
-    about: Figure | Event,
+    about: Figure | ForecastEvent,
     macro: pd.DataFrame,
     calendar: pd.DataFrame,
     statements: pd.DataFrame,
@@ -136,7 +136,7 @@ def truth(
 
 def test_events_are_open_and_begin_after_the_deadline(problems: list[ForecastProblem]) -> None:
     for one in problems:
-        if isinstance(one.about, Event):
+        if isinstance(one.about, ForecastEvent):
             assert one.base_rate is not None
             assert LOW <= one.base_rate <= HIGH
             begun = date.fromisoformat(one.about.story.removeprefix("since "))

@@ -12,7 +12,7 @@ import pytest
 
 from openfingym.errors import UsageError
 from openfingym.questions.question import moment_ns
-from openfingym.suites.findeepforecast.problem import Event, Figure
+from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth
 from openfingym.suites.findeepforecast.world.recorded import RecordedWorld
@@ -233,7 +233,7 @@ def calls(draw: random.Random, time: datetime) -> Iterator[Callable[[RecordedWor
         rule = draw.choice(
             [f"8-K:{draw.choice(['1.01', '5.02', '8.01'])}", "form:10-Q", "target:any", "week:JP:FX_RATE"]
         )
-        event = Event(symbol, "3", f"since {day - timedelta(days=30)}", rule, draw.choice([1.0, 2.0]), day)
+        event = ForecastEvent(symbol, "3", f"since {day - timedelta(days=30)}", rule, draw.choice([1.0, 2.0]), day)
         yield from (
             lambda world, symbol=symbol: world.metrics(symbol),  # type: ignore[misc]
             lambda world, begin=begin, end=end: (  # type: ignore[misc]
@@ -280,10 +280,10 @@ def test_companies_are_called_as_on_the_day(vault: Vault) -> None:
 @pytest.mark.parametrize(
     ("event", "says"),
     [
-        (Event("EXPE", "3", "since 2016-10-10", "fire:5.02", 1.0, date(2016, 11, 30)), "names no rule"),
-        (Event("EXPE", "3", "a storm", "8-K:5.02", 1.0, date(2016, 11, 30)), "since"),
+        (ForecastEvent("EXPE", "3", "since 2016-10-10", "fire:5.02", 1.0, date(2016, 11, 30)), "names no rule"),
+        (ForecastEvent("EXPE", "3", "a storm", "8-K:5.02", 1.0, date(2016, 11, 30)), "since"),
     ],
 )
-def test_an_event_that_no_rule_decides_is_refused(later: RecordedWorld, event: Event, says: str) -> None:
+def test_an_event_that_no_rule_decides_is_refused(later: RecordedWorld, event: ForecastEvent, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         later.ruling(event)

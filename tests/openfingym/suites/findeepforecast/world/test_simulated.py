@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from openfingym.errors import UsageError
-from openfingym.suites.findeepforecast.problem import Event, Figure
+from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.building import findeepforecast_vault
 from openfingym.suites.findeepforecast.world.roster import listed
@@ -206,11 +206,11 @@ def test_the_record_rules_on_events(vault):
     world = SimulatedWorld(vault, END)
     happened = view.sql("SELECT * FROM rulings WHERE happened_on IS NOT NULL ORDER BY story LIMIT 1")[0]
     story, day, known = happened["story"], happened["happened_on"], happened["known_at"].replace(tzinfo=UTC)
-    event = Event("US", "A1", str(story), "happens", 0.0, day)
+    event = ForecastEvent("US", "A1", str(story), "happens", 0.0, day)
     assert world.ruling(event).happened
-    assert not world.ruling(Event("US", "A1", str(story), "happens", 0.0, day - timedelta(days=1))).happened
+    assert not world.ruling(ForecastEvent("US", "A1", str(story), "happens", 0.0, day - timedelta(days=1))).happened
     assert SimulatedWorld(vault, known - timedelta(seconds=1)).ruling(event) is None
-    assert world.ruling(Event("US", "A1", "", "happens", 0.0, day)) is None
+    assert world.ruling(ForecastEvent("US", "A1", "", "happens", 0.0, day)) is None
 
 
 def test_a_metric_that_is_none_is_refused(vault):
@@ -250,7 +250,7 @@ def call(world, draw, subjects, stories):
         "news": lambda: world.news(begin, begin + timedelta(days=3)),
         "search": lambda: world.search(draw.choice(["rate cut", symbol, "typhoon", "revenue"]), 5),
         "document": lambda: world.document(f"report-{symbol}-2025Q3"),
-        "ruling": lambda: world.ruling(Event("US", "A1", draw.choice(stories), "happens", 0.0, day)),
+        "ruling": lambda: world.ruling(ForecastEvent("US", "A1", draw.choice(stories), "happens", 0.0, day)),
     }
     name = draw.choice([*calls])
     return name, calls[name]()
