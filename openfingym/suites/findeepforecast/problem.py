@@ -61,9 +61,6 @@ class ForecastEvent:
     """The last day on which it counts."""
 
 
-Event = ForecastEvent  # the name by which the modules of world/ know it
-
-
 @dataclass(frozen=True)
 class ForecastProblem:
     """A question q with its times: generated at t_g, answered before t_d, evaluated from t_e on.

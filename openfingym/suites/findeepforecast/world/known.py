@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
-from openfingym.suites.findeepforecast.problem import Event, Figure
+from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent
 
 
 @dataclass(frozen=True)
@@ -138,5 +138,5 @@ class KnownWorld(Protocol):
     def document(self, name: str) -> Document | None:
         """A document by its id."""
 
-    def ruling(self, event: Event) -> Ruling | None:
+    def ruling(self, event: ForecastEvent) -> Ruling | None:
         """What became of an event, where the world records that and it is known; else None."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import date
 
 from openfingym.errors import UsageError
-from openfingym.suites.findeepforecast.problem import Event
+from openfingym.suites.findeepforecast.problem import ForecastEvent
 
 CONDITIONS = ("happens", "at_least", "at_most", "detail")
 """What may be asked of an event of the simulated world: that it happens; that its amount is at least, or at most,
 so much; that a detail is part of it, which the record has as an amount of one."""
 
 
-def decided(event: Event, happened_on: date | None, amount: float | None) -> bool:
+def decided(event: ForecastEvent, happened_on: date | None, amount: float | None) -> bool:
     """Whether an event happened as asked.
 
     Args:
@@ -24,7 +24,7 @@ def decided(event: Event, happened_on: date | None, amount: float | None) -> boo
         UsageError: the condition is none of :data:`CONDITIONS`.
 
     Example:
-        >>> event = Event("US", "A1", "US00001", "at_least", 25.0, date(2025, 12, 19))
+        >>> event = ForecastEvent("US", "A1", "US00001", "at_least", 25.0, date(2025, 12, 19))
         >>> decided(event, date(2025, 12, 18), 30.0), decided(event, date(2025, 12, 22), 30.0)
         (True, False)
     """

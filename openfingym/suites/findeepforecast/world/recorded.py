@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from openfingym.suites.findeepforecast.problem import Event, Figure
+from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.known import (
     Company,
@@ -166,7 +166,7 @@ class RecordedWorld:
         """A filing by its accession number, or a statement by its id."""
         return self._documents.named(name)
 
-    def ruling(self, event: Event) -> Ruling | None:
+    def ruling(self, event: ForecastEvent) -> Ruling | None:
         """What became of an event by the rule that its condition names; None as long as that is open."""
         return self.rules.ruling(event)
 

@@ -1,7 +1,7 @@
 """Events of the real past that a rule decides: when they happened, what became of one, and how often the like did.
 
-The condition of an :class:`~openfingym.suites.findeepforecast.problem.Event` names its rule and what that looks at,
-with colons between; its story says from which day on it counts (``since 2016-07-11``):
+The condition of a :class:`~openfingym.suites.findeepforecast.problem.ForecastEvent` names its rule and what that looks
+at, with colons between; its story says from which day on it counts (``since 2016-07-11``):
 
 - ``8-K:5.02``: the company filed a Form 8-K with that item; the threshold is how often.
 - ``form:10-Q``: it filed a form of that name; ``form:NT`` any notice of a late report.
@@ -22,7 +22,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 from openfingym.errors import UsageError
-from openfingym.suites.findeepforecast.problem import Event
+from openfingym.suites.findeepforecast.problem import ForecastEvent
 from openfingym.suites.findeepforecast.world.known import Published, Ruling
 from openfingym.suites.findeepforecast.world.recorded_rows import VaultRows
 from openfingym.suites.findeepforecast.world.recorded_series import SeriesPrints
@@ -69,7 +69,7 @@ class RecordedRules:
         self._moves: dict[str, list[tuple[float, Published]]] = {}
         self._begins: dict[tuple[str, str], date | None] = {}
 
-    def ruling(self, event: Event) -> Ruling | None:
+    def ruling(self, event: ForecastEvent) -> Ruling | None:
         """What became of an event; None as long as it is open.
 
         Raises:
@@ -89,7 +89,7 @@ class RecordedRules:
             return None
         return Ruling(False, over, f"{self._authority(name)}: no more by the end of the day")
 
-    def base_rate(self, event: Event) -> float | None:
+    def base_rate(self, event: ForecastEvent) -> float | None:
         """In what share of past stretches as long as the event's own it happened, or of past prints; None where the
         record has too few of them.
         """
@@ -116,7 +116,7 @@ class RecordedRules:
             after = before
         return happened / count if count >= LEAST_WINDOWS else None
 
-    def occurrences(self, event: Event) -> list[Occurrence]:
+    def occurrences(self, event: ForecastEvent) -> list[Occurrence]:
         """The days on which what an event asks for happened, as far as that is known."""
         name, _, rest = event.condition.partition(":")
         key = self._key(event)
@@ -134,14 +134,14 @@ class RecordedRules:
                 )
         return self._found[key]
 
-    def _days(self, event: Event) -> list[date]:
+    def _days(self, event: ForecastEvent) -> list[date]:
         """The days of occurrences, in order."""
         key = self._key(event)
         if key not in self._sorted:
             self._sorted[key] = sorted(one.day for one in self.occurrences(event))
         return self._sorted[key]
 
-    def _key(self, event: Event) -> tuple[str, str, float]:
+    def _key(self, event: ForecastEvent) -> tuple[str, str, float]:
         counted = event.condition.partition(":")[0] in COUNTED
         return event.subject, event.condition, 1.0 if counted else event.threshold
 
@@ -180,7 +180,7 @@ class RecordedRules:
             if moved >= size - _EPSILON
         ]
 
-    def _printed(self, event: Event, name: str, rest: str) -> Ruling | None:
+    def _printed(self, event: ForecastEvent, name: str, rest: str) -> Ruling | None:
         series, _, day = rest.rpartition(":")
         prints, period = self._prints(series), date.fromisoformat(day)
         first = prints.first(period)
@@ -190,14 +190,14 @@ class RecordedRules:
         change = _change(series, before.value, first.value)
         return Ruling(_reached(name, change, event.threshold), first.at, f"{first.source} of {period}")
 
-    def _begin(self, event: Event) -> date | None:
+    def _begin(self, event: ForecastEvent) -> date | None:
         """The first day that the record covers of what an event asks for."""
         key = (event.subject, event.condition)
         if key not in self._begins:
             self._begins[key] = self._first_day(event)
         return self._begins[key]
 
-    def _first_day(self, event: Event) -> date | None:
+    def _first_day(self, event: ForecastEvent) -> date | None:
         name, _, rest = event.condition.partition(":")
         if name in COUNTED:
             cik = cik_of(event.subject)
@@ -219,7 +219,7 @@ def since_text(day: date) -> str:
     return f"{SINCE}{day.isoformat()}"
 
 
-def _since(event: Event) -> date:
+def _since(event: ForecastEvent) -> date:
     try:
         return date.fromisoformat(event.story.removeprefix(SINCE))
     except ValueError:

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 
 from openfingym.errors import UsageError
-from openfingym.suites.findeepforecast.problem import Event, Figure
+from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.known import (
     Company,
@@ -144,7 +144,7 @@ class SimulatedWorld:
         rows = self._view.rows("news", {"id": name}, limit=1)
         return _document(rows[0]) if rows else None
 
-    def ruling(self, event: Event) -> Ruling | None:
+    def ruling(self, event: ForecastEvent) -> Ruling | None:
         """What became of an event, where the world records that and it is known; else None."""
         if not event.story:
             return None
