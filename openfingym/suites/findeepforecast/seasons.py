@@ -10,8 +10,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime, timedelta
-from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openfingym import store
@@ -45,8 +43,8 @@ VOID_AFTER_NS = 14 * DAY_NS
 """How long after its evaluation a problem waits for its truth, in nanoseconds."""
 PRACTICE = 5
 """One in so many of the earlier problems is for practice; the others come with answers."""
-_PROGRAM = ("generation", "taxonomy", "truth")
-"""Folders of the suite whose files decide the problems."""
+VERSION = 1
+"""Version of what generates and settles the problems: raised by whoever makes other ones of the same vault and seed."""
 _FILE_PREFIX = "problems"
 """Beginning of the name of the file in the store."""
 
@@ -181,18 +179,13 @@ def evaluation_ns(problem: ForecastProblem) -> int:
 
 
 def recipe_of(digest: str, seed: int) -> str:
-    """Hex SHA-256 of what decides the problems: the vault, the seed and the program.
+    """Hex SHA-256 of what decides the problems: the vault, the seed and the version of what generates them.
 
     Args:
         digest: what stands for the vault, such as its digest.
         seed: seed of what generators draw.
     """
-    suite = Path(str(resources.files("openfingym.suites.findeepforecast")))
-    parts = [suite / "seasons.py", suite / "problem.py"]
-    for folder in _PROGRAM:
-        parts += sorted(path for path in (suite / folder).rglob("*") if path.suffix in {".py", ".tsv", ".json"})
-    program = {path.relative_to(suite).as_posix(): sha256_of(path.read_bytes()) for path in parts}
-    return sha256_of_json({"vault": digest, "seed": seed, "program": program})
+    return sha256_of_json({"vault": digest, "seed": seed, "version": VERSION})
 
 
 def _shuffled(settled: SettledProblem) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from openfingym.answers import decide, pack
+from openfingym.digests import sha256_of_json
 from openfingym.metrics.words import decided_accuracy, forecast_brier, grouped_accuracy
 from openfingym.models.messages import Message
 from openfingym.models.testing.conversation import CompletionRequest
@@ -148,6 +149,8 @@ def test_a_season_and_what_is_learnt_from_it(vault, tmp_path, monkeypatch):
         early = replace(one, problem=replace(one.problem, deadline_ns=one.known_ns))
         assert len(prove(early, vault)[1]) >= 2
     assert _parts(_document(parts)) == parts
+    # With other problems, `seasons` has another version, and records that rest on the season are measured again.
+    assert sha256_of_json(_document(parts)) == "4baa90ffd2e820c5a67f34a3b2539b7f1b1b142663713fde9e38cc5e458ff44c"
     monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path))
     monkeypatch.setattr("openfingym.suites.findeepforecast.seasons.generate_parts", lambda vault, seed: parts)
     assert season_parts(vault) == parts

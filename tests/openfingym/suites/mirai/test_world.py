@@ -24,12 +24,16 @@ from openfingym.vault import Vault
 
 EVER = "9000-01-01T00:00:00+00:00"
 SMALL = SimulationSize(days=6, pairs=60, stories_a_day=6.0)
+DIGEST = "afae5bdfc978d14f2626db0f70aec0e43e747e44299b248c23aec66ea76c052f"
+"""Of a small world of seed 1. With other rows, the simulator has another version, and records that rest on the default
+world are measured again."""
 Pasts = dict[tuple[str, str], list[tuple[date, str]]]
 
 
 def test_a_seed_decides_every_byte(tmp_path: Path) -> None:
     one, two, other = (write_simulated(tmp_path / str(index), SMALL, seed=seed) for index, seed in enumerate([1, 1, 2]))
     assert one.digest == two.digest != other.digest
+    assert one.digest == DIGEST
     for path in sorted((tmp_path / "0").iterdir()):
         assert path.read_bytes() == (tmp_path / "1" / path.name).read_bytes()
 

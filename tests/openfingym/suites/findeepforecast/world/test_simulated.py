@@ -290,7 +290,8 @@ def test_another_process_makes_the_same_world(vault, tmp_path):
         text=True,
         check=True,
     )
-    assert again.stdout.strip() == vault.digest
+    # With other rows, the simulator has another version, and records that rest on the default world are measured again.
+    assert again.stdout.strip() == vault.digest == "e8105b7ec731c36cbc5cf18ece97ec524ee0bf26404088e412fbf172dec8558a"
     assert Vault.open(tmp_path / "again").verify() == []
 
 
