@@ -31,7 +31,7 @@ class SkipError(OpenFinGymError):
 
 
 @dataclass(frozen=True)
-class DrawnQuestion:
+class AskedValue:
     """A value that is asked for: a part of the answer without its value."""
 
     name: str
@@ -54,7 +54,7 @@ class Draft:
     as_of: str
     program: Program
     params: dict[str, Any]
-    asks: tuple[DrawnQuestion, ...]
+    asks: tuple[AskedValue, ...]
     alternatives: Mapping[str, tuple[Program, dict[str, Any]]]
     """Other readings that the guide against ambiguity names, each as a program with its parameters."""
     names: tuple[str, ...]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from openfingym.answers import Reference
 from openfingym.digests import sha256_of
 from openfingym.errors import DataError
-from openfingym.suites.finsearch.questions.drawing import DrawnQuestion
+from openfingym.suites.finsearch.questions.drawing import AskedValue
 from openfingym.suites.finsearch.questions.problem import SearchProblem
 from openfingym.suites.suite import SuiteQuestion
 
@@ -164,7 +164,7 @@ def _line(problem: SearchProblem) -> str:
     return json.dumps(found, ensure_ascii=False, sort_keys=True)
 
 
-def _stated(ask: DrawnQuestion) -> dict[str, Any]:
+def _stated(ask: AskedValue) -> dict[str, Any]:
     return {name: value for name, value in asdict(ask).items() if value not in (None, {}, ())}
 
 
@@ -183,6 +183,6 @@ def _problem(line: str) -> SearchProblem:
     )
 
 
-def _ask(found: dict[str, Any]) -> DrawnQuestion:
+def _ask(found: dict[str, Any]) -> AskedValue:
     accept = {text: tuple(others) for text, others in found.pop("accept", {}).items()}
-    return DrawnQuestion(**{**found, "choices": tuple(found.get("choices", ())), "accept": accept})
+    return AskedValue(**{**found, "choices": tuple(found.get("choices", ())), "accept": accept})

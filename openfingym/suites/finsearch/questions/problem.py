@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from openfingym.answers.reference import Part, Reference
-from openfingym.suites.finsearch.questions.drawing import DrawnQuestion, Program, SkipError
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Program, SkipError
 from openfingym.suites.suite import SuiteQuestion
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class SearchProblem:
     reference: Reference
     program: Program
     params: dict[str, Any]
-    asks: tuple[DrawnQuestion, ...]
+    asks: tuple[AskedValue, ...]
     table: bool
     ordered: bool
     alternatives: Mapping[str, tuple[Program, dict[str, Any]]]
@@ -71,11 +71,11 @@ def reference_of(problem: Any, found: Any, *, checked: bool = True) -> Reference
     return Reference(parts=_parts(problem.asks, found, checked=checked), group=group)
 
 
-def _parts(asks: tuple[DrawnQuestion, ...], row: tuple[Any, ...], *, checked: bool) -> tuple[Part, ...]:
+def _parts(asks: tuple[AskedValue, ...], row: tuple[Any, ...], *, checked: bool) -> tuple[Part, ...]:
     return tuple(_part(ask, value, checked=checked) for ask, value in zip(asks, row, strict=False))
 
 
-def _part(ask: DrawnQuestion, value: Any, *, checked: bool) -> Part:
+def _part(ask: AskedValue, value: Any, *, checked: bool) -> Part:
     bounds: dict[str, Any] = {}
     if isinstance(value, Mapping):
         bounds = {"low": value["low"], "high": value["high"]}

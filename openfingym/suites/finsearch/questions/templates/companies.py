@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import Draft, Draw, DrawnQuestion, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, template
 from openfingym.suites.finsearch.questions.programs import companies as program
 from openfingym.suites.finsearch.questions.templates import filers
 from openfingym.suites.finsearch.questions.templates.filers import (
@@ -26,16 +26,16 @@ COMPUTED = "Computed from figures as filed: half a unit of the last asked place 
 SOURCE = ("company_facts",)
 
 
-def draft(text: str, as_of: str, what: Any, params: dict[str, Any], asks: tuple[DrawnQuestion, ...],
+def draft(text: str, as_of: str, what: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
           alternatives: dict[str, Any], *, table: bool = False, why: str = FILED,
           sources: tuple[str, ...] = SOURCE, names: tuple[str, ...] = ()) -> Draft:  # fmt: skip
     """A draft on filers."""
     return Draft(text, as_of, what, params, asks, alternatives, (*NAMES, *ITEM_NAMES, *names), sources, why, table)
 
 
-def percent(name: str, decimals: int = 2, unit: str = "%") -> DrawnQuestion:
+def percent(name: str, decimals: int = 2, unit: str = "%") -> AskedValue:
     """A percentage that is computed."""
-    return DrawnQuestion(name, unit=unit, decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
+    return AskedValue(name, unit=unit, decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
 
 
 def name_of(d: Draw, one: Filer) -> str:
@@ -72,7 +72,7 @@ def filer_latest_quarter(d: Draw) -> Draft:
     text = d.one(["What was {item} of {name} in the latest single quarter for which its SEC filings report it, in {unit}, {digits}?",
                   "Most recently reported three-month {item} of {name}, per its SEC filings ({unit}, {digits})?"]).format(
         item=item.name, name=name_of(d, one), unit=unit, digits=d.digits(decimals))  # fmt: skip
-    return draft(text, as_of, program.latest_reported, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return draft(text, as_of, program.latest_reported, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the quarter before": (program.latest_reported, {**params, "back": 1}),
         "the latest fiscal year": (program.latest_reported, {**params, "days": YEAR}),
     })  # fmt: skip
@@ -89,7 +89,7 @@ def filer_latest_balance(d: Draw) -> Draft:
     text = d.one(["What does {name} show as {item} on its most recent balance sheet filed with the SEC, in {unit}, {digits}?",
                   "{name}'s latest reported {item}, at the end of the last period in its filings ({unit}, {digits})?"]).format(
         item=item.name, name=name_of(d, one), unit=unit, digits=d.digits(decimals))  # fmt: skip
-    return draft(text, as_of, program.latest_reported, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return draft(text, as_of, program.latest_reported, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the balance sheet before": (program.latest_reported, {**params, "back": 1}),
         "two balance sheets before": (program.latest_reported, {**params, "back": 2}),
     })  # fmt: skip
@@ -103,7 +103,7 @@ def filer_latest_report(d: Draw) -> Draft:
     text = d.one(["Which balance sheet date is the latest for which {name} has reported to the SEC, and on which date was it filed first?",
                   "Up to which balance sheet date has {name} reported so far (10-K or 10-Q), and when was that filed?",
                   "The last day of the most recent fiscal period that {name} has reported in a 10-K or 10-Q, and the filing date?"]).format(name=name_of(d, one))  # fmt: skip
-    asks = (DrawnQuestion("period end", "date"), DrawnQuestion("filed", "date"))
+    asks = (AskedValue("period end", "date"), AskedValue("filed", "date"))
     return draft(text, as_of, program.latest_reported_day, params, asks, {
         "the period before": (program.latest_reported_day, {**params, "back": 1}),
     })  # fmt: skip
@@ -168,6 +168,6 @@ def filer_latest_shares(d: Draw) -> Draft:
     text = d.one(["How many million shares of {name} were outstanding {where} most recent 10-Q or 10-K, {digits}?",
                   "Latest count of {name}'s common shares outstanding, as stated {where} newest periodic report, in millions ({digits})?"]).format(
         name=name_of(d, one), where=where, digits=d.digits(3))  # fmt: skip
-    return draft(text, as_of, program.latest_reported, params, (DrawnQuestion("shares", unit="million", decimals=3),), {
+    return draft(text, as_of, program.latest_reported, params, (AskedValue("shares", unit="million", decimals=3),), {
         "the report before": (program.latest_reported, {**params, "back": 1}),
     })  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import CHINA, GLOBAL, Draft, Draw, DrawnQuestion, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import CHINA, GLOBAL, AskedValue, Draft, Draw, SkipError, template
 from openfingym.suites.finsearch.questions.programs import companies as program
 from openfingym.suites.finsearch.questions.templates import filers
 from openfingym.suites.finsearch.questions.templates.companies import (
@@ -63,8 +63,8 @@ def filers_compared(d: Draw) -> Draft:
         1500,
     )
     listed = ", ".join(f"{one.name} ({one.ticker})" for one, *_ in found)
-    ask = DrawnQuestion("value", unit="million USD", decimals=0) if of == "value" else percent("growth")
-    company = DrawnQuestion(
+    ask = AskedValue("value", unit="million USD", decimals=0) if of == "value" else percent("growth")
+    company = AskedValue(
         "company", "text", accept={one.name: (one.ticker,) for one in FILERS}, choices=tuple(one.name for one in FILERS)
     )
     when = f"in fiscal year {year}" if item.flow else f"at the end of fiscal year {year}"
@@ -78,7 +78,7 @@ def filers_compared(d: Draw) -> Draft:
         }, table=True, why=COMPUTED)  # fmt: skip
     if shape == "total":
         text = f"Add up {measure} over {listed} {note}: what is the total?"
-        return draft(text, as_of, program.total_of_companies, params, (DrawnQuestion("total", unit="million USD", decimals=0),), {
+        return draft(text, as_of, program.total_of_companies, params, (AskedValue("total", unit="million USD", decimals=0),), {
             "the largest alone": (_largest, params),
         })  # fmt: skip
     text = f"Which of {listed} had the largest {measure}, and what was it {note}?"
@@ -116,7 +116,7 @@ def filer_in_currency(d: Draw) -> Draft:
         f"将{one.name}（{one.ticker}）{year}财年{'的' if item.flow else '末的'}{ZH[item.concept]}（首次披露数，美国公认会计准则）按{d.day(rate_day)}欧洲央行参考汇率"
         f"（交叉汇率经欧元套算）折算为{CURRENCIES[code][1]}，是多少{zh_unit}{CURRENCIES[code][1]}？{d.digits(digits)}。",
     )
-    ask = DrawnQuestion(
+    ask = AskedValue(
         "amount", unit=unit, decimals=digits, rule="within", tolerance=round(max(0.0015, abs(amount) * 1e-5), 4)
     )
     reverse = {**params, "legs": [[symbol, -power] for symbol, power in legs]}
@@ -164,7 +164,7 @@ def filer_at_average_rate(d: Draw) -> Draft:
         f"Using the simple average of the ECB's daily {symbol[:3]}/{symbol[3:]} reference rates over the company's own fiscal year, what was "
         f"{name_of(d, one)}'s {item.name} of fiscal year {year} (ended {d.day(end)}) in million {code}, {d.digits(0)}?"
     )
-    ask = DrawnQuestion(
+    ask = AskedValue(
         "amount", unit=f"million {code}", decimals=0, rule="within", tolerance=round(max(1.5, abs(amount) * 1e-5), 1)
     )
     calendar = {**params, "legs": [[symbol, power]], "rate_day": d.world.closes(symbol, last=end)[-1][0]}
@@ -191,7 +191,7 @@ def filer_market_value(d: Draw) -> Draft:
         f"shares outstanding stated on the cover of the {form} of {d.day(fact.filed)}?"
     )
     before = d.world.closes("AAPL", last=day)[-2][0]
-    return draft(text, d.asked_after(day, 1500), program.market_value, params, (DrawnQuestion("value", unit="billion USD", decimals=2),), {
+    return draft(text, d.asked_after(day, 1500), program.market_value, params, (AskedValue("value", unit="billion USD", decimals=2),), {
         "at the close of the day before": (program.market_value, {**params, "day": before}),
     }, sources=("company_facts", "market: daily bars of US shares"))  # fmt: skip
 
@@ -213,9 +213,9 @@ def filer_split_earnings(d: Draw) -> Draft:
         f"first reported for each year, and what they are per share after that split (first reported figure divided by {split:g}), in USD, {d.digits(2)}."
     )
     asks = (
-        DrawnQuestion("fiscal year", "date"),
-        DrawnQuestion("as reported", unit="USD", decimals=2),
-        DrawnQuestion("after the split", unit="USD", decimals=2),
+        AskedValue("fiscal year", "date"),
+        AskedValue("as reported", unit="USD", decimals=2),
+        AskedValue("after the split", unit="USD", decimals=2),
     )
     return draft(text, d.asked_after(day, 1500), program.earnings_in_new_shares, params, asks, {
         "never divided": (program.earnings_in_new_shares, {**params, "split": 1.0}),
@@ -256,7 +256,7 @@ def segment_share(d: Draw) -> Draft:
         f"苹果公司（AAPL）{years[0][0]}至{years[-1][0]}各财年中，{zh}的净销售额占公司净销售总额的比例分别是多少？请列表，以百分比表示，{d.digits(2)}。",
     )
     other = next(key for key in SEGMENTS if key != segment)
-    return draft(text, d.asked_after(known, 1500), program.segment_shares, params, (DrawnQuestion("fiscal year", "date"), percent("share")), {
+    return draft(text, d.asked_after(known, 1500), program.segment_shares, params, (AskedValue("fiscal year", "date"), percent("share")), {
         "another segment": (program.segment_shares, {**params, "segment": other}),
     }, table=True, why=COMPUTED, names=(name, zh, "苹果公司"))  # fmt: skip
 
@@ -275,7 +275,7 @@ def segment_value(d: Draw) -> Draft:
         f"苹果公司（AAPL）在截至{d.day(fact.end)}的{span[1]}里，{zh}的净销售额是多少百万美元？{d.digits(0)}。",
     )
     other = next(key for key in SEGMENTS if key != segment)
-    return draft(text, d.asked_after(fact.filed, 1200), program.item_value, params, (DrawnQuestion("sales", unit="million USD", decimals=0),), {
+    return draft(text, d.asked_after(fact.filed, 1200), program.item_value, params, (AskedValue("sales", unit="million USD", decimals=0),), {
         "of the whole company": (program.item_value, {**params, "segment": None}),
         "of another segment": (program.item_value, {**params, "segment": other}),
     }, names=(name, zh, "苹果公司"))  # fmt: skip

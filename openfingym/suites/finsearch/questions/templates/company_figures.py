@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import Draft, Draw, DrawnQuestion, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, template
 from openfingym.suites.finsearch.questions.programs import companies as program
 from openfingym.suites.finsearch.questions.templates import filers
 from openfingym.suites.finsearch.questions.templates.companies import (
@@ -46,7 +46,7 @@ def filer_year_item(d: Draw) -> Draft:
                   "{name}, fiscal year {year}: {item}, as filed with the SEC for that year, in {unit} ({digits})?"]).format(
         year=year, name=name_of(d, one), item=item.name, unit=unit, digits=d.digits(decimals))  # fmt: skip
     before = filers.fiscal_ends(d, one).get(year - 1)
-    return draft(text, _later(d, fact), program.item_value, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return draft(text, _later(d, fact), program.item_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         **({"the fiscal year before": (program.item_value, {**params, "end": before})} if before else {}),
         "the fourth quarter alone": (_last_quarter_or_less, params),
     })  # fmt: skip
@@ -77,7 +77,7 @@ def filer_point_item(d: Draw) -> Draft:
         _later(d, fact),
         program.item_value,
         params,
-        (DrawnQuestion("value", unit=unit, decimals=decimals),),
+        (AskedValue("value", unit=unit, decimals=decimals),),
         alternatives,
     )
 
@@ -107,7 +107,7 @@ def filer_quarter_item(d: Draw) -> Draft:
         _later(d, fact),
         program.item_value,
         params,
-        (DrawnQuestion("value", unit=unit, decimals=decimals),),
+        (AskedValue("value", unit=unit, decimals=decimals),),
         alternatives,
     )
 
@@ -163,7 +163,7 @@ def filer_year_ratio(d: Draw) -> Draft:
         "debt": f"What was the debt-to-asset ratio, total liabilities over total assets, of {name_of(d, one)} {when}, in percent, {d.digits(2)}?",
         "share": f"{name_of(d, one)}: {above.name} as a percentage of total assets {when}, {d.digits(2)}?",
     }[kind]
-    ask = DrawnQuestion("ratio", decimals=2, rule="within", tolerance=0.015) if kind == "current" else percent("ratio")
+    ask = AskedValue("ratio", decimals=2, rule="within", tolerance=0.015) if kind == "current" else percent("ratio")
     before = filers.fiscal_ends(d, one)[year - 1]
     return draft(text, _later(d, fact), program.ratio, params, (ask,), {
         "the other way round": (program.ratio, {**params, "item": below.concept, "below": above.concept}),
@@ -194,7 +194,7 @@ def filer_restated(d: Draw) -> Draft:
     params["vintage"] = kind
     what = program.restated_by if kind == "difference" else program.item_value
     other = {**params, "vintage": "last" if kind == "first" else "first"}
-    return draft(text, as_of, what, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return draft(text, as_of, what, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the other vintage": (program.item_value, other),
     })  # fmt: skip
 
@@ -214,7 +214,7 @@ def filer_half_year(d: Draw) -> Draft:
         f"{d.digits(decimals)}?"
     )
     year_end = filers.fiscal_ends(d, one)[year]
-    return draft(text, _later(d, fact), program.item_value, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return draft(text, _later(d, fact), program.item_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the latest quarter alone": (_quarter_or_half, params),
         "the whole year": (program.item_value, {**params, "end": year_end, "days": YEAR}),
     })  # fmt: skip
@@ -242,7 +242,7 @@ def filer_per_share(d: Draw) -> Draft:
         f"{', before later share splits' if split else ''}? In USD, {d.digits(2)}."
     )
     other = "EarningsPerShareBasic" if words == "diluted" else "EarningsPerShareDiluted"
-    return draft(text, d.asked_after(facts[-1 if split else 0].filed, 1500), program.item_value, params, (DrawnQuestion("EPS", unit="USD", decimals=2),), {
+    return draft(text, d.asked_after(facts[-1 if split else 0].filed, 1500), program.item_value, params, (AskedValue("EPS", unit="USD", decimals=2),), {
         "the other count of shares": (program.item_value, {**params, "item": other}),
         "as restated later": (program.item_value, {**params, "vintage": "last"}),
         **({"a year before": (program.item_value, {**params, "end": ends[year - 1]})} if year - 1 in ends else {}),
@@ -258,7 +258,7 @@ def filer_filed_on(d: Draw) -> Draft:
         f"On which date did {name_of(d, one)} file the annual report for fiscal year {year} with the SEC, and what total assets did its balance "
         f"sheet show, in million USD, {d.digits(0)}?"
     )
-    asks = (DrawnQuestion("filed", "date"), DrawnQuestion("total assets", unit="million USD", decimals=0))
+    asks = (AskedValue("filed", "date"), AskedValue("total assets", unit="million USD", decimals=0))
     return draft(text, d.asked_after(fact.filed, 2000), program.first_filing, params, asks, {
         "when it was a comparative": (program.first_filing, {**params, "vintage": "last"}),
         "a year before": (program.first_filing, {**params, "end": filers.fiscal_ends(d, one)[year - 1]}),
@@ -279,7 +279,7 @@ def filer_trailing_year(d: Draw) -> Draft:
         f"Trailing twelve months to the end of {filers.quarter_words(number, year)}: what was {name_of(d, one)}'s {item.name} (last fiscal year "
         f"plus this year to date minus the year-ago year to date, each as first filed), in {unit}, {d.digits(decimals)}?"
     )
-    return draft(text, _later(d, fact), program.trailing_year, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return draft(text, _later(d, fact), program.trailing_year, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the last fiscal year": (program.item_value, {**params, "end": params["year_end"], "days": YEAR}),
         "the year to date": (program.item_value, {**params, "days": part}),
     })  # fmt: skip
@@ -322,7 +322,7 @@ def filer_net_of_two(d: Draw) -> Draft:
     params = {**_period(one, above, end, scale=scale), "items": [[first, 1.0], [second, -1.0]]}
     when = f"in fiscal year {year}" if above.flow else f"at the end of fiscal year {year}"
     text = f"How large was {words.format(above.name, below.name)}, of {name_of(d, one)} {when}, in {unit}, {d.digits(decimals)}?"
-    return draft(text, _later(d, fact), program.sum_of_items, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return draft(text, _later(d, fact), program.sum_of_items, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the first item alone": (program.item_value, params),
         "the sum": (program.sum_of_items, {**params, "items": [[first, 1.0], [second, 1.0]]}),
     })  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import Draft, Draw, DrawnQuestion, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, template
 from openfingym.suites.finsearch.questions.programs import companies as program
 from openfingym.suites.finsearch.questions.templates import filers
 from openfingym.suites.finsearch.questions.templates.companies import (
@@ -74,7 +74,7 @@ def filer_yearly_values(d: Draw) -> Draft:
         f"Compile {name_of(d, one)}'s {item.name} {_when(item)} {_span(years)} as first reported in the annual report of each year: a table of "
         f"fiscal years and million USD, {d.digits(0)}."
     )
-    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_values, params, (DrawnQuestion("fiscal year", "date"), DrawnQuestion("value", unit="million USD", decimals=0)), {
+    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_values, params, (AskedValue("fiscal year", "date"), AskedValue("value", unit="million USD", decimals=0)), {
         "as restated last": (program.yearly_values, {**params, "vintage": "last"}),
         "a year off": (_a_year_off, params),
     }, table=True)  # fmt: skip
@@ -96,7 +96,7 @@ def filer_yearly_growth(d: Draw) -> Draft:
         f"What was the year-over-year growth of {name_of(d, one)}'s {item.name} in each of fiscal years {years[1][0]}–{years[-1][0]}, from the "
         f"figures first reported for each year? A table in percent, {d.digits(2)}."
     )
-    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_growth, params, (DrawnQuestion("fiscal year", "date"), percent("growth")), {
+    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_growth, params, (AskedValue("fiscal year", "date"), percent("growth")), {
         "from restated figures": (program.yearly_growth, {**params, "vintage": "last"}),
         "over the whole span": (_same_growth, params),
     }, table=True, why=COMPUTED)  # fmt: skip
@@ -134,11 +134,11 @@ def filer_yearly_ratio(d: Draw) -> Draft:
             f"{years[1][0]} to {years[-1][0]}? Please provide the change in percentage points, {d.digits(2)}."
         )
         return draft(text, _asked(d, one, above, years[-1][1]), program.ratio_changes, params,
-                     (DrawnQuestion("fiscal year", "date"), percent("change", unit="percentage points")), {
+                     (AskedValue("fiscal year", "date"), percent("change", unit="percentage points")), {
             "the proportion itself": (_ratio_later, params),
         }, table=True, why=COMPUTED)  # fmt: skip
     text = f"{above.name[:1].upper()}{above.name[1:]} as a percentage of {below.name}: list it for {name}, {_span(years)}, {d.digits(2)}."
-    return draft(text, _asked(d, one, above, years[-1][1]), program.yearly_ratio, params, (DrawnQuestion("fiscal year", "date"), percent("ratio")), {
+    return draft(text, _asked(d, one, above, years[-1][1]), program.yearly_ratio, params, (AskedValue("fiscal year", "date"), percent("ratio")), {
         "changes of it": (_changes_with_first, params),
     }, table=True, why=COMPUTED)  # fmt: skip
 
@@ -161,14 +161,14 @@ def filer_best_year(d: Draw) -> Draft:
     params = _params(one, item, years, of=of, which=which, scale=1e6)
     if of == "growth" and any(value <= 0 for _, value in program.yearly_values(d.world, params)):
         raise SkipError("growth of a loss says nothing")
-    ask = DrawnQuestion("value", unit="million USD", decimals=0) if of == "value" else percent("growth")
+    ask = AskedValue("value", unit="million USD", decimals=0) if of == "value" else percent("growth")
     first = years[1 if of == "growth" else 0][0]
     what = f"{item.name}" if of == "value" else f"growth of {item.name} over the year before, in percent"
     text = (
         f"In which fiscal year from {first} to {years[-1][0]} did {name_of(d, one)} have its {which} {what} (figures as first reported for each "
         f"year), and what was it{' in million USD' if of == 'value' else ''}, {d.digits(ask.decimals or 0)}?"
     )
-    return draft(text, _asked(d, one, item, years[-1][1]), program.best_year, params, (DrawnQuestion("fiscal year", "date"), ask), {
+    return draft(text, _asked(d, one, item, years[-1][1]), program.best_year, params, (AskedValue("fiscal year", "date"), ask), {
         "the runner-up": (program.best_year, {**params, "rank": 1}),
         "the other end": (program.best_year, {**params, "which": "lowest" if which == "highest" else "highest"}),
     }, why=COMPUTED)  # fmt: skip
@@ -201,7 +201,7 @@ def filer_sum_of_years(d: Draw) -> Draft:
     years = _years(d, one, item, 3, 9)
     params = {**_params(one, item, years, scale=1e9), "ends": [end for _, end in years]}
     text = f"Cumulatively over {_span(years)} (both included), what was {name_of(d, one)}'s {item.name}, in billions of USD, {d.digits(2)}?"
-    return draft(text, _asked(d, one, item, years[-1][1]), program.sum_of_periods, params, (DrawnQuestion("total", unit="billion USD", decimals=2),), {
+    return draft(text, _asked(d, one, item, years[-1][1]), program.sum_of_periods, params, (AskedValue("total", unit="billion USD", decimals=2),), {
         "without the first year": (program.sum_of_periods, {**params, "ends": [end for _, end in years[1:]]}),
         "in millions": (program.sum_of_periods, {**params, "scale": 1e6}),
     })  # fmt: skip
@@ -218,7 +218,7 @@ def filer_last_quarter(d: Draw) -> Draft:
         f"Derive {name_of(d, one)}'s {item.name} in the fourth quarter of fiscal year {year} as the fiscal year less the first nine months, each as "
         f"first filed, in million USD, {d.digits(0)}."
     )
-    return draft(text, d.asked_after(fact.filed, 1500), program.rest_of_year, params, (DrawnQuestion("value", unit="million USD", decimals=0),), {
+    return draft(text, d.asked_after(fact.filed, 1500), program.rest_of_year, params, (AskedValue("value", unit="million USD", decimals=0),), {
         "the whole year": (program.item_value, params),
         "the first nine months": (program.item_value, {**params, "end": nine, "days": NINE_MONTHS}),
     })  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import (
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
     shifted,
     template,
@@ -24,7 +24,7 @@ def _meetings(d: Draw) -> list[str]:
     return [day for day, _ in d.world.points(FED_UPPER)]
 
 
-def _fed(d: Draw, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[DrawnQuestion, ...],
+def _fed(d: Draw, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
          alternatives: dict[str, Any], *, table: bool = False) -> Draft:  # fmt: skip
     return _draft(d, text, as_of, program, {"bounds": BOUNDS, **params}, asks, {
         name: (one, {"bounds": BOUNDS, **other}) for name, (one, other) in alternatives.items()
@@ -37,7 +37,7 @@ def _between_meetings(d: Draw) -> str:
     return d.at(shifted(days[place], d.rng.randrange(1, 25)))
 
 
-RANGE = (DrawnQuestion("lower", unit="%", decimals=2), DrawnQuestion("upper", unit="%", decimals=2))
+RANGE = (AskedValue("lower", unit="%", decimals=2), AskedValue("upper", unit="%", decimals=2))
 
 
 @template("T1", POLICY, most=5)
@@ -64,7 +64,7 @@ def fed_last_change(d: Draw) -> Draft:
                   "The Fed's last rate move so far: of which day is the statement, and how many basis points was it?",
                   "How many basis points, and on which date, was the latest hike or cut by the Federal Reserve? Negative for a cut.",
                   ])  # fmt: skip
-    asks = (DrawnQuestion("date", "date"), DrawnQuestion("change", unit="basis points", decimals=0))
+    asks = (AskedValue("date", "date"), AskedValue("change", unit="basis points", decimals=0))
     return _fed(d, text, as_of, official.last_change, {}, asks, {
         "the change before": (official.last_change, {"back": 1}),
     })  # fmt: skip
@@ -100,8 +100,8 @@ def fed_total(d: Draw) -> Draft:
         f"{d.day(last)}, and how many statements changed it?"
     )
     asks = (
-        DrawnQuestion("total", unit="basis points", decimals=0),
-        DrawnQuestion("statements", decimals=0, rule="exact"),
+        AskedValue("total", unit="basis points", decimals=0),
+        AskedValue("statements", decimals=0, rule="exact"),
     )
     params = {"first": first, "last": last}
     if official.target_total(d.world, {"bounds": BOUNDS, **params})[1] == 0:
@@ -127,9 +127,9 @@ def fed_changes_table(d: Draw) -> Draft:
         f"statement, the change in basis points (negative for a cut), and the new upper bound in percent ({d.digits(2)}), by date ascending."
     )
     asks = (
-        DrawnQuestion("date", "date"),
-        DrawnQuestion("change", unit="basis points", decimals=0),
-        DrawnQuestion("upper", unit="%", decimals=2),
+        AskedValue("date", "date"),
+        AskedValue("change", unit="basis points", decimals=0),
+        AskedValue("upper", unit="%", decimals=2),
     )
     return _fed(d, text, as_of, official.target_changes, params, asks, {
         "from half a year earlier": (official.target_changes, {**params, "first": shifted(first, -180)}),
@@ -149,7 +149,7 @@ def yield_on_fed_days(d: Draw) -> Draft:
         f"On which FOMC statement day from {d.day(days[low])} to {d.day(days[high])} did the {tenor} US Treasury par yield move "
         f"most (in absolute terms) against the business day before, and by how many basis points (signed, {d.digits(0)})?"
     )
-    asks = (DrawnQuestion("date", "date"), DrawnQuestion("change", unit="basis points", decimals=0))
+    asks = (AskedValue("date", "date"), AskedValue("change", unit="basis points", decimals=0))
     return _fed(d, text, as_of, official.yields_on_decisions, params, asks, {
         "the runner-up": (official.yields_on_decisions, {**params, "rank": 1}),
     })  # fmt: skip

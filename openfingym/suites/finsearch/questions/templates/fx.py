@@ -7,9 +7,9 @@ from typing import Any
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
     GLOBAL,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
     month_end,
     recent,
@@ -25,8 +25,8 @@ COMPUTED = "Computed from rates that may be rounded before: half a unit of the l
 HISTORY = "2005-04-01"
 
 
-def _percent(name: str = "change", decimals: int = 2) -> DrawnQuestion:
-    return DrawnQuestion(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
+def _percent(name: str = "change", decimals: int = 2) -> AskedValue:
+    return AskedValue(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
 
 
 def _basis(d: Draw) -> str:
@@ -41,7 +41,7 @@ def _basis(d: Draw) -> str:
     )
 
 
-def _draft(d: Draw, pair: Pair, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[DrawnQuestion, ...],
+def _draft(d: Draw, pair: Pair, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
            alternatives: dict[str, Any], *, why: str = ONE_SOURCE, table: bool = False) -> Draft:  # fmt: skip
     names = (*pair.names, *(one for _, other in alternatives.items() for one in other[1].get("names", ())))
     return Draft(text, as_of, program, params, asks, alternatives, names, ("market: ECB reference rates",), why, table)
@@ -78,7 +78,7 @@ def fx_latest(d: Draw) -> Draft:
         f"What is the latest {pair.words(d)} rate {_basis(d)}? Answer in {pair.quote}, {d.digits(4)}.",
         f"{_basis(d)}，{pair.words(d)}的最新汇率是多少？以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
-    return _draft(d, pair, text, as_of, market.latest_level, params, (DrawnQuestion("rate", unit=_unit(pair), decimals=4),), {
+    return _draft(d, pair, text, as_of, market.latest_level, params, (AskedValue("rate", unit=_unit(pair), decimals=4),), {
         "the fixing before": (market.latest_level, {**params, "back": 1}),
         "quoted the other way round": (market.latest_level, _inverse(params)),
     })  # fmt: skip
@@ -95,7 +95,7 @@ def fx_latest_amount(d: Draw) -> Draft:
         f"{d.digits(2)}.",
         f"{_basis(d)}，{amount:,}{CURRENCIES[pair.base][1]}目前可折合多少{CURRENCIES[pair.quote][1]}？{d.digits(2)}。",
     )
-    ask = DrawnQuestion("amount", unit=pair.quote, decimals=2, rule="within", tolerance=round(amount * 5e-5, 2))
+    ask = AskedValue("amount", unit=pair.quote, decimals=2, rule="within", tolerance=round(amount * 5e-5, 2))
     return _draft(d, pair, text, as_of, market.latest_level, params, (ask,), {
         "the fixing before": (market.latest_level, {**params, "back": 1}),
         "converted the other way round": (market.latest_level, _inverse(params)),
@@ -129,7 +129,7 @@ def fx_latest_points(d: Draw) -> Draft:
         f"{pair.words(d)}最近一次定价比上一次定价高（或低）多少个基点（1个基点=0.0001{CURRENCIES[pair.quote][1]}）？"
         f"{_basis(d)}，带正负号，{d.digits(0)}。",
     )
-    ask = DrawnQuestion("points", decimals=0, rule="within", tolerance=1.0)
+    ask = AskedValue("points", decimals=0, rule="within", tolerance=1.0)
     return _draft(d, pair, text, as_of, market.latest_change, params, (ask,), {
         "in percent": (market.latest_change, {**params, "percent": True}),
         "from the fixing two before": (market.latest_change, {**params, "days": 2}),
@@ -147,7 +147,7 @@ def fx_latest_day(d: Draw) -> Draft:
         f"目前可得的最近一次{pair.words(d)}定价是哪一天的？当日汇率是多少（以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}）？"
         f"{_basis(d)}。",
     )
-    asks = (DrawnQuestion("date", "date"), DrawnQuestion("rate", unit=pair.quote, decimals=4))
+    asks = (AskedValue("date", "date"), AskedValue("rate", unit=pair.quote, decimals=4))
     return _draft(d, pair, text, as_of, market.latest_date, params, asks, {
         "the fixing before": (_previous_date, params),
     })  # fmt: skip
@@ -190,7 +190,7 @@ def fx_latest_of_days(d: Draw) -> Draft:
         f"{d.digits(4)}.",
         f"{_basis(d)}，最近{count}次定价中，{pair.words(d)}的{words[1]}汇率是多少？以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
-    return _draft(d, pair, text, as_of, market.latest_of_days, params, (DrawnQuestion("rate", unit=pair.quote, decimals=4),), {
+    return _draft(d, pair, text, as_of, market.latest_of_days, params, (AskedValue("rate", unit=pair.quote, decimals=4),), {
         "the latest alone": (market.latest_level, _params(pair, first=recent(as_of))),
         "over twice as many": (market.latest_of_days, {**params, "days": 2 * count}),
     })  # fmt: skip
@@ -213,7 +213,7 @@ def fx_on_day(d: Draw) -> Draft:
         f"What was the {pair.words(d)} rate on {d.day(days[1])} {_basis(d)}? In {pair.quote}, {d.digits(4)}.",
         f"{d.day(days[1])}，{pair.words(d)}的汇率是多少？{_basis(d)}，以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
-    return _draft(d, pair, text, as_of, market.level_on, params, (DrawnQuestion("rate", unit=pair.quote, decimals=4),), {
+    return _draft(d, pair, text, as_of, market.level_on, params, (AskedValue("rate", unit=pair.quote, decimals=4),), {
         "the day before": (market.level_on, {**params, "day": days[0]}),
         "quoted the other way round": (market.level_on, _inverse(params)),
     })  # fmt: skip
@@ -253,7 +253,7 @@ def fx_of_month(d: Draw) -> Draft:
         f"{d.day(month)}，{pair.words(d)}的{words[1]}汇率是多少？{_basis(d)}，以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
     other = "last" if which != "last" else "mean"
-    return _draft(d, pair, text, as_of, market.period_statistic, params, (DrawnQuestion("rate", unit=pair.quote, decimals=4),), {
+    return _draft(d, pair, text, as_of, market.period_statistic, params, (AskedValue("rate", unit=pair.quote, decimals=4),), {
         f"the {other} of the month": (market.period_statistic, {**params, "which": other}),
     })  # fmt: skip
 
@@ -273,7 +273,7 @@ def fx_converted_on_day(d: Draw) -> Draft:
     )
     tolerance = max(1.5 * 10.0**-decimals, round(amount * 5e-5, 6))
     unit = d.say(f"million {pair.quote}", f"万{quote}")
-    ask = DrawnQuestion("amount", unit=unit, decimals=decimals, rule="within", tolerance=tolerance)
+    ask = AskedValue("amount", unit=unit, decimals=decimals, rule="within", tolerance=tolerance)
     return _draft(d, pair, text, as_of, market.level_on, params, (ask,), {
         "at the rate of the day before": (market.level_on, {**params, "day": days[0]}),
         "converted the other way round": (market.level_on, _inverse(params)),

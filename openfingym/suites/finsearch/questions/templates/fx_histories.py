@@ -6,9 +6,9 @@ from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
     month_end,
     shifted,
@@ -58,7 +58,7 @@ def fx_largest_month(d: Draw) -> Draft:
         f"从{d.day(first)}到{d.day(last)}，{pair.words(d)}的{words[1]}出现在哪个月（以每月最后一次定价计算，{_basis(d)}）？"
         f"请给出月份和涨跌幅（%），{d.digits(2)}。",
     )
-    return _draft(d, pair, text, as_of, market.largest_month, params, (DrawnQuestion("month", "date"), _percent()), {
+    return _draft(d, pair, text, as_of, market.largest_month, params, (AskedValue("month", "date"), _percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "of the other currency": (market.largest_month, _inverse(params)),
         "the largest day": (_month_of_largest_day, params),
@@ -88,7 +88,7 @@ def fx_large_days(d: Draw) -> Draft:
         f"在{d.day(first)}至{d.day(last)}期间，{pair.words(d)}单日{words[1]}{params['size']}%的是哪些日期？{_basis(d)}，"
         f"从该期间前两次定价之间的变动算起。请按日期升序列表，给出日期和当日涨跌幅（%），{d.digits(2)}。",
     )
-    return _draft(d, pair, text, as_of, market.large_days, params, (DrawnQuestion("date", "date"), _percent()), {
+    return _draft(d, pair, text, as_of, market.large_days, params, (AskedValue("date", "date"), _percent()), {
         "rises for falls": (market.large_days, {**params, "which": "fall" if which == "rise" else "rise"}),
         "a lower threshold": (market.large_days, {**params, "size": moves[count] - 1e-6}),
     }, why=COMPUTED, table=True)  # fmt: skip
@@ -113,7 +113,7 @@ def fx_yearly_table(d: Draw) -> Draft:
             f"last fixing of the year before and the last of the year, {_basis(d)}? A table of years, {d.digits(2)}.",
             f"请列表给出{span[0]}至{span[1]}各年{pair.words(d)}的年度涨跌幅（年末定价相对上年末定价，%，{d.digits(2)}），{_basis(d)}。",
         )
-        return _draft(d, pair, text, as_of, market.yearly_changes, params, (DrawnQuestion("year", "date"), _percent()), {
+        return _draft(d, pair, text, as_of, market.yearly_changes, params, (AskedValue("year", "date"), _percent()), {
             "of the other currency": (market.yearly_changes, _inverse(params)),
         }, why=COMPUTED, table=True)  # fmt: skip
     text = d.say(
@@ -122,7 +122,7 @@ def fx_yearly_table(d: Draw) -> Draft:
         f"请列表给出{span[0]}至{span[1]}各年{pair.words(d)}的{words[1]}汇率，{_basis(d)}，以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
     other = "last" if which != "last" else "mean"
-    asks = (DrawnQuestion("year", "date"), DrawnQuestion("rate", unit=pair.quote, decimals=4))
+    asks = (AskedValue("year", "date"), AskedValue("rate", unit=pair.quote, decimals=4))
     return _draft(d, pair, text, as_of, market.yearly_table, params, asks, {
         f"the {other} rate": (market.yearly_table, {**params, "which": other}),
     }, table=True)  # fmt: skip
@@ -146,9 +146,9 @@ def fx_longest_run(d: Draw) -> Draft:
         f"到何时结束、共持续多少{unit[3]}？{_basis(d)}。",
     )
     asks = (
-        DrawnQuestion("first", "date"),
-        DrawnQuestion("last", "date"),
-        DrawnQuestion("length", decimals=0, rule="exact"),
+        AskedValue("first", "date"),
+        AskedValue("last", "date"),
+        AskedValue("length", decimals=0, rule="exact"),
     )
     return _draft(d, pair, text, as_of, market.longest_run, params, asks, {
         "the runner-up": (market.longest_run, {**params, "rank": 1}),
@@ -167,7 +167,7 @@ def fx_drawdown(d: Draw) -> Draft:
         f"{d.day(first)}至{d.day(last)}期间，{pair.words(d)}（按每日定价，{_basis(d)}）的最大回撤是多少？"
         f"请给出峰值日期、谷值日期和回撤幅度（%，以负数表示，{d.digits(2)}）。",
     )
-    asks = (DrawnQuestion("peak", "date"), DrawnQuestion("trough", "date"), _percent("fall"))
+    asks = (AskedValue("peak", "date"), AskedValue("trough", "date"), _percent("fall"))
     return _draft(d, pair, text, as_of, market.drawdown, params, asks, {
         "of the other currency": (market.drawdown, _inverse(params)),
         "the highest to the lowest of the span": (_high_to_low, params),
@@ -193,7 +193,7 @@ def fx_extreme_day(d: Draw) -> Draft:
         f"{d.day(first)}至{d.day(last)}之间，{pair.words(d)}在哪一天达到{words[1]}，当日汇率是多少？{_basis(d)}，"
         f"以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
-    asks = (DrawnQuestion("date", "date"), DrawnQuestion("rate", unit=pair.quote, decimals=4))
+    asks = (AskedValue("date", "date"), AskedValue("rate", unit=pair.quote, decimals=4))
     return _draft(d, pair, text, as_of, market.extreme_day, params, asks, {
         "the runner-up": (market.extreme_day, {**params, "rank": 1}),
         "the other end": (market.extreme_day, {**params, "which": "lowest" if which == "highest" else "highest"}),
@@ -219,7 +219,7 @@ def fx_count_beyond(d: Draw) -> Draft:
     )
     if first_day[0] == "":
         raise SkipError("no day")
-    asks = (DrawnQuestion("count", decimals=0, rule="exact"), DrawnQuestion("first", "date"))
+    asks = (AskedValue("count", decimals=0, rule="exact"), AskedValue("first", "date"))
     return _draft(d, pair, text, as_of, _count_and_first, params, asks, {
         "on the other side": (_count_and_first, {**params, "which": "below" if which == "above" else "above"}),
     }, why="A count is exact; no rate of the span is within 0.002 % of the level.")  # fmt: skip
@@ -247,7 +247,7 @@ def fx_not_in_unison(d: Draw) -> Draft:
         f"{d.day(first)}，{'、'.join(codes)}三个汇率每日较前一次定价的变动方向是否始终一致（{_basis(d)}）？"
         f"在方向不一致的日子里，{codes[-1]}单日升幅最大的是哪一天？请给出该日期以及当日三个汇率，{d.digits(4)}。",
     )
-    asks = (DrawnQuestion("date", "date"), *(DrawnQuestion(pair.code, unit=pair.quote, decimals=4) for pair in pairs))
+    asks = (AskedValue("date", "date"), *(AskedValue(pair.code, unit=pair.quote, decimals=4) for pair in pairs))
     names = tuple(name for pair in pairs for name in pair.names)
     return Draft(text, as_of, market.against_the_others, params, asks, {
         "the runner-up": (market.against_the_others, {**params, "rank": 1}),
@@ -268,7 +268,7 @@ def fx_ranked_changes(d: Draw) -> Draft:
     listed = d.say(", ".join(pair.base for pair in pairs), "、".join(pair.base for pair in pairs))
     span = (d.day(days[start]), d.day(to))
     names = tuple(name for pair in pairs for name in pair.names)
-    base = DrawnQuestion(
+    base = AskedValue(
         "currency", "text", choices=tuple(CURRENCIES), accept={pair.base: CURRENCIES[pair.base][:2] for pair in pairs}
     )
     other_way = {**params, "named": [[name, [[s, -power] for s, power in legs]] for name, legs in named]}

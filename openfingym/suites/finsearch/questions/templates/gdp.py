@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openfingym.suites.finsearch.questions.drawing import Draft, Draw, DrawnQuestion, SkipError, shifted, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, shifted, template
 from openfingym.suites.finsearch.questions.programs import official
 from openfingym.suites.finsearch.questions.templates.macro import ACCOUNTS, COMPUTED, COUNTRIES, GDP, _draft, _percent
 
@@ -53,7 +53,7 @@ def gdp_of_vintage(d: Draw) -> Draft:
         f"{'in its first published estimate' if vintage == 'first' else f'in the estimate available on {d.day(as_of[:10])}'}, in "
         f"{unit}, {d.digits(3)}?"
     )
-    return _draft(text, as_of, official.value_of, params, (DrawnQuestion("GDP", unit=unit, decimals=3),), {
+    return _draft(text, as_of, official.value_of, params, (AskedValue("GDP", unit=unit, decimals=3),), {
         "the other vintage": (official.value_of, {**params, "vintage": "last" if vintage == "first" else "first"}),
         "the quarter before": (official.value_of, {**params, "period": _back(period, 1)}),
     }, source="gdp")  # fmt: skip
@@ -125,7 +125,7 @@ def gdp_worst_quarter(d: Draw) -> Draft:
         f"most{' (or grow least)' if which == 'fall' else ''}, {words}, by the data available on {d.day(as_of[:10])}? Name the first "
         f"month of the quarter (YYYY-MM) and the rate in percent, {d.digits(2)}."
     )
-    return _draft(text, as_of, official.largest_change, params, (DrawnQuestion("quarter", "date"), _percent("growth")), {
+    return _draft(text, as_of, official.largest_change, params, (AskedValue("quarter", "date"), _percent("growth")), {
         "the runner-up": (official.largest_change, {**params, "rank": 1}),
         "the other span": (official.largest_change, {**params, "lag": 5 - lag}),
     }, why=COMPUTED, source="gdp")  # fmt: skip
@@ -152,7 +152,7 @@ def gdp_compared(d: Draw) -> Draft:
         f"{_quarter(start)} and {_quarter(end)}, by data as of {d.day(as_of[:10])}: a table of names and percent, {d.digits(2)}, "
         f"the fastest first."
     )
-    ask = DrawnQuestion("economy", "text", choices=tuple(name.removeprefix("the ") for name, _ in COUNTRIES.values()),
+    ask = AskedValue("economy", "text", choices=tuple(name.removeprefix("the ") for name, _ in COUNTRIES.values()),
               accept={"United States": ("US", "USA"), "euro area": ("eurozone",), "Switzerland": ("CHE",), "Japan": ("JP",)})  # fmt: skip
     return _draft(text, as_of, official.growth_of_several, params, (ask, _percent("growth")), {
         "one quarter later": (official.growth_of_several, {**params, "to": _back(end, -1)}),
@@ -173,6 +173,6 @@ def gdp_table(d: Draw) -> Draft:
         f"and percent, {d.digits(2)}, oldest first."
     )
     other = {**params, "lag": 5 - lag, "first": _back(start, 5 - lag)}
-    return _draft(text, as_of, official.growth_table, params, (DrawnQuestion("quarter", "date"), _percent("growth")), {
+    return _draft(text, as_of, official.growth_table, params, (AskedValue("quarter", "date"), _percent("growth")), {
         "the other span": (official.growth_table, other),
     }, table=True, why=COMPUTED, source="gdp")  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from openfingym.suites.finsearch.questions.drawing import Draft, Draw, DrawnQuestion, SkipError, shifted, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, shifted, template
 from openfingym.suites.finsearch.questions.programs import official
 
 MACRO, ACCOUNTS = "macroeconomy", "macroeconomy"
@@ -57,7 +57,7 @@ COUNTRIES = {"CHE": ("Switzerland", "CHF"), "US": ("the United States", "USD"), 
 GDP = "real quarterly GDP (level, not annualised)"
 
 
-def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[DrawnQuestion, ...],
+def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
            alternatives: dict[str, Any], *, table: bool = False, why: str = RELEASED, source: str = "macro") -> Draft:  # fmt: skip
     names = (*NAMES, *(name for name, _ in COUNTRIES.values()))
     return Draft(text, as_of, program, params, asks, alternatives, names, (source,), why, table)
@@ -73,24 +73,24 @@ def _asked(d: Draw) -> str:
     return d.asked_after(shifted("2016-07-05", d.rng.randrange(0, 200)), 12)
 
 
-def _ask(one: Series, name: str = "value") -> DrawnQuestion:
-    return DrawnQuestion(name, unit=one.unit, decimals=one.decimals)
+def _ask(one: Series, name: str = "value") -> AskedValue:
+    return AskedValue(name, unit=one.unit, decimals=one.decimals)
 
 
 def _unit(one: Series) -> str:
     return f" in {one.unit.replace('%', 'percent')}" if one.unit else " (index points)"
 
 
-def _percent(name: str = "change", decimals: int = 2) -> DrawnQuestion:
-    return DrawnQuestion(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
+def _percent(name: str = "change", decimals: int = 2) -> AskedValue:
+    return AskedValue(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
 
 
-def _change(one: Series) -> tuple[str, DrawnQuestion, dict[str, Any]]:
+def _change(one: Series) -> tuple[str, AskedValue, dict[str, Any]]:
     """How a change is asked for: in percent, or as a difference."""
     if one.level:
         return "percentage change", _percent(), {"change": "percent"}
     unit = "percentage points" if one.unit == "%" else None
-    return "change in points", DrawnQuestion("change", unit=unit, decimals=1), {"change": "difference"}
+    return "change in points", AskedValue("change", unit=unit, decimals=1), {"change": "difference"}
 
 
 def _month(period: str) -> str:
@@ -115,7 +115,7 @@ def macro_latest_period(d: Draw) -> Draft:
     as_of = _asked(d)
     text = d.one(["Which is the latest month for which {} has been published, and what is the figure{}, {}?",
                   "Up to which month is {} available at present, and at which value{} ({})?"]).format(one.name, _unit(one), d.digits(one.decimals))  # fmt: skip
-    return _draft(text, as_of, official.latest_period, {"series": name}, (DrawnQuestion("month", "date"), _ask(one)), {
+    return _draft(text, as_of, official.latest_period, {"series": name}, (AskedValue("month", "date"), _ask(one)), {
         "the month before": (_period_before, {"series": name}),
     })  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openfingym.suites.finsearch.questions.drawing import Draft, Draw, DrawnQuestion, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, template
 from openfingym.suites.finsearch.questions.programs import official
 from openfingym.suites.finsearch.questions.templates.macro import (
     COMPUTED,
@@ -41,7 +41,7 @@ def macro_largest_change(d: Draw) -> Draft:
         f"{'month-over-month' if lag == 1 else 'year-over-year'} {'increase' if which == 'rise' else 'decrease'}"
         f"{' in percent' if one.level else ''}? The month and the {words}, {d.digits(ask.decimals or 0)}."
     )
-    return _draft(text, as_of, official.largest_change, params, (DrawnQuestion("month", "date"), ask), {
+    return _draft(text, as_of, official.largest_change, params, (AskedValue("month", "date"), ask), {
         "the runner-up": (official.largest_change, {**params, "rank": 1}),
         "the other direction": (official.largest_change, {**params, "which": "rise" if which == "fall" else "fall"}),
     }, why=COMPUTED)  # fmt: skip
@@ -61,7 +61,7 @@ def macro_extreme(d: Draw) -> Draft:
         f"{d.day(_month(points[place + count - 1]))} was {one.name} at its {which}, and what was the value{_unit(one)}, "
         f"{d.digits(one.decimals)}?"
     )
-    return _draft(text, as_of, official.extreme_period, params, (DrawnQuestion("month", "date"), _ask(one)), {
+    return _draft(text, as_of, official.extreme_period, params, (AskedValue("month", "date"), _ask(one)), {
         "the runner-up": (official.extreme_period, {**params, "rank": 1}),
         "the other end": (official.extreme_period, {**params, "which": "lowest" if which == "highest" else "highest"}),
     })  # fmt: skip
@@ -91,7 +91,7 @@ def macro_count(d: Draw) -> Draft:
         f"{one.name} strictly {which} {level:g} ({'index points' if one.unit is None else one.unit}), in data as of "
         f"{d.day(as_of[:10])}?"
     )
-    return _draft(text, as_of, official.count_periods, params, (DrawnQuestion("months", decimals=0, rule="exact"),), {
+    return _draft(text, as_of, official.count_periods, params, (AskedValue("months", decimals=0, rule="exact"),), {
         "on the other side": (official.count_periods, {**params, "which": "below" if which == "above" else "above"}),
     }, why="A count is exact.")  # fmt: skip
 
@@ -120,7 +120,7 @@ def macro_yearly(d: Draw) -> Draft:
         f"Give a table with the {'total' if sums else 'average of the monthly figures'} of {one.name} for each calendar year from "
         f"{first} to {last}, in {str(unit).replace('%', 'percent')}, {d.digits(decimals)}, as known on {d.day(as_of[:10])}."
     )
-    return _draft(text, as_of, official.yearly_means, params, (DrawnQuestion("year", "date"), DrawnQuestion("value", unit=unit, decimals=decimals)), {
+    return _draft(text, as_of, official.yearly_means, params, (AskedValue("year", "date"), AskedValue("value", unit=unit, decimals=decimals)), {
         "mean and sum exchanged": (official.yearly_means, {**params, "which": "mean" if sums else "sum"}),
     }, table=True)  # fmt: skip
 
@@ -143,7 +143,7 @@ def macro_trade_gap(d: Draw) -> Draft:
         f"services) {'widest' if which == 'most' else 'narrowest'} by data known on {d.day(as_of[:10])}, and how many billion "
         f"USD was it, {d.digits(1)}?"
     )
-    return _draft(text, as_of, official.difference_of_series, params, (DrawnQuestion("month", "date"), DrawnQuestion("deficit", unit="billion USD", decimals=1)), {
+    return _draft(text, as_of, official.difference_of_series, params, (AskedValue("month", "date"), AskedValue("deficit", unit="billion USD", decimals=1)), {
         "the runner-up": (official.difference_of_series, {**params, "rank": 1}),
         "exports minus imports": (official.difference_of_series, {**params, "pair": ["BOPTEXP", "BOPTIMP"]}),
     })  # fmt: skip
@@ -164,6 +164,6 @@ def macro_largest_revision(d: Draw) -> Draft:
         f"revised most, up or down, between its first publication and {d.day(known)}, and by how much{_unit(one)}? Signed, "
         f"{d.digits(one.decimals)}."
     )
-    return _draft(text, as_of, official.largest_revision, params, (DrawnQuestion("month", "date"), _ask(one, "revision")), {
+    return _draft(text, as_of, official.largest_revision, params, (AskedValue("month", "date"), _ask(one, "revision")), {
         "the runner-up": (official.largest_revision, {**params, "rank": 1}),
     })  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Any
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
     GLOBAL,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     month_end,
     shifted,
     template,
@@ -79,7 +79,7 @@ def sim_index_on_day(d: Draw) -> Draft:
         f"On {d.day(days[1])}, what was the {words[0]} of the {_call(d, row)}, {d.digits(2)}?",
         f"{_call(d, row)}在{d.day(days[1])}的{words[1]}是多少？{d.digits(2)}。",
     )
-    ask = DrawnQuestion("level", decimals=2) if field in ("close", "open") else _percent()
+    ask = AskedValue("level", decimals=2) if field in ("close", "open") else _percent()
     other = "open" if field != "open" else "close"
     return _draft(d, [row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[0]}),
@@ -104,7 +104,7 @@ def sim_parity_on_day(d: Draw) -> Draft:
         "USDCNH-OFFSHORE": "USDCNY-ONSHORE",
         "USDCNY-FIXING": "USDCNY-ONSHORE",
     }.get(row["symbol"])
-    return _draft(d, [row], text, as_of, market.level_on, params, (DrawnQuestion("rate", decimals=4),), {
+    return _draft(d, [row], text, as_of, market.level_on, params, (AskedValue("rate", decimals=4),), {
         "the day before": (market.level_on, {**params, "day": days[0]}),
         **({"onshore for offshore, spot for parity": (market.level_on, {**params, "legs": [[twin, 1]]})} if twin else {}),
     })  # fmt: skip
@@ -123,7 +123,7 @@ def sim_dividends(d: Draw) -> Draft:
         f"{_call(d, row)}在{year}年内除息的每股现金分红（税前）合计多少{_money(row)[1]}？{d.digits(2)}。",
     )
     before = {**params, "first": f"{int(year) - 1}-01-01", "last": f"{int(year) - 1}-12-31"}
-    return _draft(d, [row], text, as_of, traded.dividends, params, (DrawnQuestion("dividend", unit=currency, decimals=2),), {
+    return _draft(d, [row], text, as_of, traded.dividends, params, (AskedValue("dividend", unit=currency, decimals=2),), {
         "the year before": (traded.dividends, before),
         "two years": (traded.dividends, {**params, "first": before["first"]}),
     }, why="The announcement states the amount: rounding alone may differ.")  # fmt: skip
@@ -147,7 +147,7 @@ def sim_commodity_on_day(d: Draw) -> Draft:
             f"{english}: what was the {words} on {d.day(days[30])}, in USD per {per[0]}, {d.digits(2)}?",
             f"{d.day(days[30])}，{chinese}的{words}是多少美元/{per[1]}（{d.digits(2)}）？",
         )
-        return _draft(d, [row], text, as_of, market.bar_on, params, (DrawnQuestion("price", unit="USD", decimals=2),), {
+        return _draft(d, [row], text, as_of, market.bar_on, params, (AskedValue("price", unit="USD", decimals=2),), {
             "the session before": (market.bar_on, {**params, "day": days[29]}),
             "the open": (market.bar_on, {**params, "field": "open"}),
         })  # fmt: skip
@@ -158,7 +158,7 @@ def sim_commodity_on_day(d: Draw) -> Draft:
         f"What was the {called[0]} daily close of {english} in {d.day(month)} (USD per {per[0]}, {d.digits(2)})?",
         f"{d.day(month)}{chinese}的{called[1]}日收盘价是多少美元/{per[1]}（{d.digits(2)}）？",
     )
-    return _draft(d, [row], text, as_of, market.period_statistic, params, (DrawnQuestion("price", unit="USD", decimals=2),), {
+    return _draft(d, [row], text, as_of, market.period_statistic, params, (AskedValue("price", unit="USD", decimals=2),), {
         "the last of the month": (market.period_statistic, {**params, "which": "last"}),
     })  # fmt: skip
 
@@ -173,7 +173,7 @@ def sim_note_future_on_day(d: Draw) -> Draft:
         f"At what price did the {english} ({row['symbol']}) settle on {d.day(days[2])}? Points as a decimal; the quote in points and 32nds "
         f"is accepted as well."
     )
-    return _draft(d, [row], text, as_of, market.bar_on, params, (DrawnQuestion("price", rule="within", tolerance=0.0005),), {
+    return _draft(d, [row], text, as_of, market.bar_on, params, (AskedValue("price", rule="within", tolerance=0.0005),), {
         "the session before": (market.bar_on, {**params, "day": days[1]}),
         "32nds taken for hundredths": (_misread, params),
     }, why="The contract is quoted in quarters of a 32nd: exact.")  # fmt: skip

@@ -6,9 +6,9 @@ from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
     month_end,
     shifted,
@@ -66,7 +66,7 @@ def sim_index_largest_month(d: Draw) -> Draft:
         f"{'increase' if which == 'rise' else 'decrease'}, and of how many percent ({d.digits(2)})?",
         f"从{d.day(first)}到{d.day(last)}，{_call(d, row)}单月{'涨幅' if which == 'rise' else '跌幅'}最大的是哪个月？涨跌幅是多少（%，{d.digits(2)}）？",
     )
-    return _draft(d, [row], text, as_of, market.largest_month, params, (DrawnQuestion("month", "date"), _percent()), {
+    return _draft(d, [row], text, as_of, market.largest_month, params, (AskedValue("month", "date"), _percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "the other direction": (market.largest_month, {**params, "which": "rise" if which == "fall" else "fall"}),
     }, why=COMPUTED)  # fmt: skip
@@ -96,8 +96,8 @@ def sim_commodity_large_days(d: Draw) -> Draft:
         f"{d.day(first)}至{d.day(last)}期间，{chinese}单日{'上涨' if which == 'rise' else '下跌'}超过{params['size']:g}美元（收盘价对前一收盘价，均在该期间内）的具体日期有哪些？"
         f"请按日期升序列表，并给出当日涨跌额（美元，带正负号，{d.digits(1)}）。",
     )
-    ask = DrawnQuestion("change", unit="USD", decimals=1, rule="within", tolerance=0.11)
-    return _draft(d, [row], text, as_of, market.large_days, params, (DrawnQuestion("date", "date"), ask), {
+    ask = AskedValue("change", unit="USD", decimals=1, rule="within", tolerance=0.11)
+    return _draft(d, [row], text, as_of, market.large_days, params, (AskedValue("date", "date"), ask), {
         "the other direction": (market.large_days, {**params, "which": "rise" if which == "fall" else "fall"}),
         "a lower threshold": (market.large_days, {**params, "size": moves[count] - 1e-6}),
     }, why=COMPUTED, table=True)  # fmt: skip
@@ -122,7 +122,7 @@ def sim_parities_not_in_unison(d: Draw) -> Draft:
         f"{d.day(first)}期间，{'、'.join(codes)}三个人民币汇率中间价每日（较前一交易日）的变动方向是否始终一致？在方向不一致的日子中，请找出{codes[2]}中间价单日上调幅度最大的日期，"
         f"并列出当日三个中间价，{d.digits(4)}。",
     )
-    asks = (DrawnQuestion("date", "date"), *(DrawnQuestion(code, unit="CNY", decimals=4) for code in codes))
+    asks = (AskedValue("date", "date"), *(AskedValue(code, unit="CNY", decimals=4) for code in codes))
     draft = _draft(d, rows, text, as_of, market.against_the_others, params, asks, {
         "the runner-up": (market.against_the_others, {**params, "rank": 1}),
     })  # fmt: skip
@@ -149,7 +149,7 @@ def sim_extreme_premium(d: Draw) -> Draft:
         f"溢价率是多少（%，{d.digits(2)}）？",
     )
     other = {**params, "which": "lowest" if which == "highest" else "highest"}
-    return _draft(d, [a_row, h_row], text, as_of, traded.extreme_premium, params, (DrawnQuestion("date", "date"), _percent("premium")), {
+    return _draft(d, [a_row, h_row], text, as_of, traded.extreme_premium, params, (AskedValue("date", "date"), _percent("premium")), {
         "the runner-up": (traded.extreme_premium, {**params, "rank": 1}),
         "the other end": (traded.extreme_premium, other),
     }, why=COMPUTED)  # fmt: skip
@@ -178,7 +178,7 @@ def sim_dual_value(d: Draw) -> Draft:
         f"按“A股收盘价×A股股数+H股收盘价×H股股数”计算，{chinese}（A股{a_row['symbol']}，H股{h_row['symbol']}）{year}年末总市值是多少亿元人民币？收盘价与港元兑人民币中间价均取当年最后一个交易日，股数取年末数，{d.digits(2)}。",
     )
     amount = traded.dual_value(d.world, params)[0]
-    ask = DrawnQuestion(
+    ask = AskedValue(
         "value",
         unit="亿元" if d.zh else "million CNY",
         decimals=2,
@@ -223,7 +223,7 @@ def sim_extreme_gap(d: Draw) -> Draft:
         f"When, from {d.day(first)} to {d.day(last)}, was {one} {'furthest above' if which == 'most' else 'lowest relative to'} {two} on closing rates of the same day, and by how many pips (first minus second, 0.0001, {d.digits(0)})?",
         f"在{d.day(first)}至{d.day(last)}期间，{one_zh}相对{two_zh}（同日收盘）{'高出最多' if which == 'most' else '差值最低'}的是哪一天，差值（前者减后者）为多少基点（0.0001，{d.digits(0)}）？",
     )
-    asks = (DrawnQuestion("date", "date"), DrawnQuestion("gap", decimals=0, rule="within", tolerance=1.0))
+    asks = (AskedValue("date", "date"), AskedValue("gap", decimals=0, rule="within", tolerance=1.0))
     return _draft(d, rows, text, as_of, traded.extreme_gap, params, asks, {
         "the runner-up": (traded.extreme_gap, {**params, "rank": 1}),
         "the other way round": (traded.extreme_gap, {**params, "symbols": symbols[::-1]}),
@@ -254,7 +254,7 @@ def sim_best_of_industry(d: Draw) -> Draft:
         f"Which of {listed} had the best price return from the close of {d.day(days[low])} to that of {d.day(days[high])}, splits counted and dividends not, and of how many percent ({d.digits(2)})? Name its symbol.",
         f"{d.day(days[low])}收盘至{d.day(days[high])}收盘，{listed}中涨幅最高（考虑送转拆股，不计分红）的是哪一只，涨幅多少（%，{d.digits(2)}）？请给出证券代码。",
     )
-    ask = DrawnQuestion(
+    ask = AskedValue(
         "symbol",
         "text",
         choices=tuple(row["symbol"] for row in chosen),

@@ -7,9 +7,9 @@ from typing import Any
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
     GLOBAL,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
     recent,
     template,
@@ -39,13 +39,13 @@ def _named(row: dict[str, Any]) -> tuple[str, str]:
 
 
 def _draft(d: Draw, rows: list[dict[str, Any]], text: str, as_of: str, program: Any, params: dict[str, Any],
-           asks: tuple[DrawnQuestion, ...], alternatives: dict[str, Any], *, why: str = TRADED, table: bool = False) -> Draft:  # fmt: skip
+           asks: tuple[AskedValue, ...], alternatives: dict[str, Any], *, why: str = TRADED, table: bool = False) -> Draft:  # fmt: skip
     names = tuple(name for row in rows for name in (row["symbol"], *_named(row)))
     return Draft(text, as_of, program, params, asks, alternatives, names, ("bars (simulated)",), why, table, real=False)
 
 
-def _percent(name: str = "change", decimals: int = 2) -> DrawnQuestion:
-    return DrawnQuestion(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
+def _percent(name: str = "change", decimals: int = 2) -> AskedValue:
+    return AskedValue(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
 
 
 def _share(d: Draw) -> dict[str, Any]:
@@ -72,15 +72,15 @@ FIELDS = {"open": ("opening price", "开盘价"), "high": ("intraday high", "最
           "close": ("closing price", "收盘价"), "volume": ("trading volume", "成交量")}  # fmt: skip
 
 
-def _field(d: Draw, row: dict[str, Any]) -> tuple[str, str, DrawnQuestion, dict[str, Any]]:
+def _field(d: Draw, row: dict[str, Any]) -> tuple[str, str, AskedValue, dict[str, Any]]:
     """(words, unit in words, part, parameters) of a figure of a bar."""
     field = d.one([*FIELDS, "close", "open"])
     words = d.say(*FIELDS[field])
     if field == "volume":
         scale, unit, said = (1e4, "万", "万股") if d.zh else (1e6, "million", "million shares")
-        return words, said, DrawnQuestion("volume", unit=unit, decimals=2), {"field": field, "scale": scale}
+        return words, said, AskedValue("volume", unit=unit, decimals=2), {"field": field, "scale": scale}
     currency, chinese = _money(row)
-    return words, d.say(currency, chinese), DrawnQuestion(field, unit=currency, decimals=2), {"field": field}
+    return words, d.say(currency, chinese), AskedValue(field, unit=currency, decimals=2), {"field": field}
 
 
 @template("T1", STOCKS, subsets=BOTH, most=10)
@@ -144,7 +144,7 @@ def sim_index_latest(d: Draw) -> Draft:
     ).format(_call(d, row), d.digits(2))  # fmt: skip
     program = market.latest_bar if main else market.latest_bar_between
     params |= {"field": "close"} if main else {}
-    ask = DrawnQuestion("level", decimals=2, rule="rounding" if main else "between")
+    ask = AskedValue("level", decimals=2, rule="rounding" if main else "between")
     return _draft(d, [row], text, as_of, program, params, (ask,), {
         "five sessions before": (program, {**params, "back": 5}),
         "the level of another index": (_shifted_level, {**params, "by": 1.1}),
@@ -189,7 +189,7 @@ def sim_spot_latest(d: Draw) -> Draft:
         d.one(["What is the {} rate today, {}?", "Latest {} exchange rate, please ({})."]),
         d.one(["{}最新汇率是多少（{}）？", "今天{}的汇率是多少？{}。", "请查一下{}的最新价，{}。"]),
     ).format(d.say(english, chinese), d.digits(4))  # fmt: skip
-    ask = DrawnQuestion("rate", decimals=4, rule="widened", tolerance=0.002)
+    ask = AskedValue("rate", decimals=4, rule="widened", tolerance=0.002)
     return _draft(d, [row], text, as_of, market.latest_bar_between, params, (ask,), {
         "sixty sessions before": (market.latest_bar_between, {**params, "back": 60, "first": recent(as_of, 400)}),
         "the inverse": (_inverse, params),
@@ -209,12 +209,12 @@ def sim_parity_latest(d: Draw) -> Draft:
     kind = d.one(["level", "points"])
     base: dict[str, Any] = {"legs": [[row["symbol"], 1]], "first": recent(as_of, 60)}
     if kind == "level":
-        program, params, ask = market.latest_level, base, DrawnQuestion("rate", decimals=4, unit="CNY")
+        program, params, ask = market.latest_level, base, AskedValue("rate", decimals=4, unit="CNY")
         text = d.say(f"What is the latest {english}, {d.digits(4)}?", f"最新公布的{chinese}是多少（{d.digits(4)}）？")
         alternatives = {"the day before": (program, {**base, "back": 1})}
     else:
         program, params = market.latest_change, {**base, "scale": 10_000.0}
-        ask = DrawnQuestion("points", decimals=0)
+        ask = AskedValue("points", decimals=0)
         text = d.say(
             f"By how many pips (0.0001) was the latest {english} set above or below the day before (signed, {d.digits(0)})?",
             f"最新{chinese}较上一交易日上调或下调了多少个基点（1个基点=0.0001，上调为正，{d.digits(0)}）？",
@@ -239,7 +239,7 @@ def sim_offshore_gap(d: Draw) -> Draft:
                "How wide is the gap {} minus {} in pips at the latest closes ({})?"]),
         d.one(["按最近一个共同交易日收盘，{}比{}高多少个基点（1个基点=0.0001，可为负，{}）？", "最新收盘价下，{}与{}之差是多少基点（0.0001，{}）？"]),
     ).format(d.say(first, first_zh), d.say(second, second_zh), d.digits(0))  # fmt: skip
-    return _draft(d, rows, text, as_of, traded.latest_gap, params, (DrawnQuestion("gap", decimals=0, rule="within", tolerance=1.0),), {
+    return _draft(d, rows, text, as_of, traded.latest_gap, params, (AskedValue("gap", decimals=0, rule="within", tolerance=1.0),), {
         "the day before": (traded.latest_gap, {**params, "back": 1}),
         "the other way round": (traded.latest_gap, {**params, "symbols": symbols[::-1]}),
     }, why="Rates are shown with four decimals: each may be off by half of the fourth.")  # fmt: skip
@@ -264,7 +264,7 @@ def sim_commodity_latest(d: Draw) -> Draft:
             chinese, per[1], d.digits(2)
         ),
     )
-    ask = DrawnQuestion("price", unit="USD", decimals=2, rule="widened", tolerance=0.1)
+    ask = AskedValue("price", unit="USD", decimals=2, rule="widened", tolerance=0.1)
     return _draft(d, [row], text, as_of, market.latest_bar_between, params, (ask,), {
         "thirty sessions before": (market.latest_bar_between, {**params, "back": 30, "first": recent(as_of, 200)}),
         "in yuan": (_shifted_level, {**params, "by": 7.1}),
@@ -285,13 +285,13 @@ def sim_future_latest(d: Draw) -> Draft:
             f"What is the latest settlement of the {english} ({row['symbol']}), in points (decimal, or points and 32nds as quoted)?",
             f"{chinese}（{row['symbol']}）最新结算价是多少点（小数或按32分之一报价均可）？",
         )
-        ask = DrawnQuestion("price", decimals=None, rule="within", tolerance=0.0005)
+        ask = AskedValue("price", decimals=None, rule="within", tolerance=0.0005)
     else:
         text = d.say(
             f"{english} ({row['symbol']}): what is the latest settlement price in USD per ounce, {d.digits(1)}?",
             f"{chinese}（{row['symbol']}）的最新结算价是多少美元/盎司？{d.digits(1)}。",
         )
-        ask = DrawnQuestion("price", unit="USD", decimals=1)
+        ask = AskedValue("price", unit="USD", decimals=1)
     return _draft(d, [row], text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         "open for settlement": (market.latest_bar, {**params, "field": "open"}),

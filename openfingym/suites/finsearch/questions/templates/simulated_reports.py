@@ -7,9 +7,9 @@ from typing import Any
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
     GLOBAL,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
     template,
 )
@@ -88,7 +88,7 @@ class _Reporter:
         return f"million {self.currency}", f"million {self.currency}", 1e6, 2
 
 
-def _draft(one: _Reporter, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[DrawnQuestion, ...],
+def _draft(one: _Reporter, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
            alternatives: dict[str, Any], *, why: str = FILED, table: bool = False, names: tuple[str, ...] = ()) -> Draft:  # fmt: skip
     every = (one.row["symbol"], *_named(one.row), *WORDS, *names)
     return Draft(
@@ -137,7 +137,7 @@ def sim_year_item(d: Draw) -> Draft:
     )  # fmt: skip
     ends = one.ends(d)
     before = ends[ends.index(end) - 1]
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the year before": (company.item_value, {**params, "end": before}),
         "in thousands": (company.item_value, {**params, "scale": scale / 1000.0}),
     })  # fmt: skip
@@ -173,7 +173,7 @@ def sim_part_of_year(d: Draw) -> Draft:
         d.asked_after(fact.filed, 1200),
         company.item_value,
         params,
-        (DrawnQuestion("value", unit=unit, decimals=decimals),),
+        (AskedValue("value", unit=unit, decimals=decimals),),
         others,
     )
 
@@ -241,7 +241,7 @@ def sim_adjusted(d: Draw) -> Draft:
         "item": "Net cash provided by operating activities" if item == "Free cash flow" else "Net income",
         "standard": one.standard,
     }
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "by the accounting standard": (company.item_value, strict),
     }, names=("adjusted net income", "adjusted EBITDA", "free cash flow", "经调整净利润", "经调整EBITDA", "自由现金流"))  # fmt: skip
 
@@ -259,7 +259,7 @@ def sim_latest_report(d: Draw) -> Draft:
         d.one(["On the latest balance sheet that {name} has published ({standard}), what amount of {item} is stated, in {unit}, {digits}?", "{name}: most recently reported {item} ({standard}), in {unit}, {digits}?"]),
         d.one(["{name}最近一期已披露资产负债表中的{item}是多少{unit}（{standard}，{digits}）？", "按{standard}，{name}最新披露的{item}为多少{unit}？{digits}。"]),
     ).format(name=one.call(d), item=words, unit=said, standard=_standard(d, one), digits=d.digits(decimals))  # fmt: skip
-    return _draft(one, text, as_of, company.latest_reported, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return _draft(one, text, as_of, company.latest_reported, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the balance sheet before": (company.latest_reported, {**params, "back": 1}),
         "in thousands": (company.latest_reported, {**params, "scale": scale / 1000.0}),
     })  # fmt: skip
@@ -289,7 +289,7 @@ def sim_single_quarter(d: Draw) -> Draft:
         f"{one.call(d)} publishes cumulative figures. What was its {words} in the {('second', 'third', 'fourth')[number - 2]} quarter of {year} alone ({_standard(d, one)}, as first reported, {said}, {d.digits(decimals)})?",
         f"{one.call(d)}{year}年第{'二三四'[number - 2]}季度单季的{words}是多少{said}（由累计数相减，{_standard(d, one)}，首次披露数，{d.digits(decimals)}）？",
     )
-    return _draft(one, text, d.asked_after(max(fact.filed, less.filed), 1200), single_quarter, params, (DrawnQuestion("value", unit=unit, decimals=decimals, rule="within", tolerance=0.015),), {
+    return _draft(one, text, d.asked_after(max(fact.filed, less.filed), 1200), single_quarter, params, (AskedValue("value", unit=unit, decimals=decimals, rule="within", tolerance=0.015),), {
         "the cumulative figure": (company.item_value, params),
         "the part before": (company.item_value, {**params, "end": params["less"], "days": params["less_days"]}),
     }, why=COMPUTED)  # fmt: skip
@@ -323,14 +323,14 @@ def sim_yearly_values(d: Draw) -> Draft:
             f"Tabulate the year-over-year growth of {one.call(d)}'s {words} {when} fiscal years {years[1][0]} to {years[-1][0]} ({_standard(d, one)}, as first reported, percent, {d.digits(2)}).",
             f"请列表给出{one.call(d)}{years[1][0]}至{years[-1][0]}各财年{when}{words}的同比增速（{_standard(d, one)}，首次披露数，%，{d.digits(2)}）。",
         )
-        return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_growth, params, (DrawnQuestion("fiscal year", "date"), _percent("growth")), {
+        return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_growth, params, (AskedValue("fiscal year", "date"), _percent("growth")), {
             "a year off": (_growth_off, params),
         }, why=COMPUTED, table=True)  # fmt: skip
     text = d.say(
         f"List {one.call(d)}'s {words} {when} fiscal years {years[0][0]} to {years[-1][0]} as first reported ({_standard(d, one)}, {said}, {d.digits(decimals)}), in a table by year.",
         f"{one.call(d)}{years[0][0]}至{years[-1][0]}各财年{when}{words}分别是多少{said}（{_standard(d, one)}，首次披露数，{d.digits(decimals)}）？请按年份列表。",
     )
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_values, params, (DrawnQuestion("fiscal year", "date"), DrawnQuestion("value", unit=unit, decimals=decimals)), {
+    return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_values, params, (AskedValue("fiscal year", "date"), AskedValue("value", unit=unit, decimals=decimals)), {
         "a year off": (_year_off, params),
     }, table=True)  # fmt: skip
 

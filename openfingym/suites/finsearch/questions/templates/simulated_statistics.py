@@ -7,9 +7,9 @@ from typing import Any
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
     GLOBAL,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
     template,
 )
@@ -42,7 +42,7 @@ def _statistic(d: Draw) -> tuple[str, str, str | None, int]:
     return key, d.say(english, chinese), unit, decimals
 
 
-def _statistical(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[DrawnQuestion, ...],
+def _statistical(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
                  alternatives: dict[str, Any], *, why: str = FILED, table: bool = False) -> Draft:  # fmt: skip
     return Draft(
         text, as_of, program, params, asks, alternatives, NAMES, ("series (simulated)",), why, table, real=False
@@ -67,7 +67,7 @@ def sim_statistic_latest(d: Draw) -> Draft:
         ),
     )
     params = {"series": key}
-    return _statistical(text, as_of, official.latest_value, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return _statistical(text, as_of, official.latest_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the period before": (official.latest_value, {**params, "back": 1}),
         "a year before": (official.latest_value, {**params, "back": 12}),
     })  # fmt: skip
@@ -91,7 +91,7 @@ def sim_statistic_of(d: Draw) -> Draft:
         f"{_when(d, key, period)}，{words}是多少{note[1] if revised else ''}？{'以百分比表示，' if unit == '%' else ''}{d.digits(decimals)}。",
     )
     place = points.index(period)
-    return _statistical(text, as_of, official.value_of, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
+    return _statistical(text, as_of, official.value_of, params, (AskedValue("value", unit=unit, decimals=decimals),), {
         "the period before": (official.value_of, {**params, "period": points[place - 1]}),
         "a year before": (official.value_of, {**params, "period": points[place - 12]}),
         **({"the other vintage": (official.value_of, {**params, "vintage": "last" if vintage == "first" else "first"})} if revised else {}),
@@ -115,7 +115,7 @@ def sim_statistic_extreme(d: Draw) -> Draft:
         f"Between {d.day(first[:7])} and {d.day(last[:7])}, in which month was {words} {which} (data as of {d.day(as_of[:10])}), and what was the value{' in percent' if unit == '%' else ''}, {d.digits(decimals)}?",
         f"{d.day(first[:7])}至{d.day(last[:7])}，{words}{'最高' if which == 'highest' else '最低'}出现在哪个月，数值是多少（{'%，' if unit == '%' else ''}以{d.day(as_of[:10])}可得数据为准，{d.digits(decimals)}）？",
     )
-    return _statistical(text, as_of, official.extreme_period, params, (DrawnQuestion("month", "date"), DrawnQuestion("value", unit=unit, decimals=decimals)), {
+    return _statistical(text, as_of, official.extreme_period, params, (AskedValue("month", "date"), AskedValue("value", unit=unit, decimals=decimals)), {
         "the runner-up": (official.extreme_period, {**params, "rank": 1}),
         "the other end": (official.extreme_period, {**params, "which": "lowest" if which == "highest" else "highest"}),
     })  # fmt: skip
@@ -139,6 +139,6 @@ def sim_statistic_count(d: Draw) -> Draft:
         f"Using data as of {d.day(as_of[:10])}: in how many months from {d.day(first[:7])} through {d.day(last[:7])} was {words} strictly {which} {shown}?",
         f"以{d.day(as_of[:10])}可得数据为准，{d.day(first[:7])}至{d.day(last[:7])}共有多少个月{words}严格{'高于' if which == 'above' else '低于'}{shown}？",
     )
-    return _statistical(text, as_of, official.count_periods, params, (DrawnQuestion("months", decimals=0, rule="exact"),), {
+    return _statistical(text, as_of, official.count_periods, params, (AskedValue("months", decimals=0, rule="exact"),), {
         "on the other side": (official.count_periods, {**params, "which": "below" if which == "above" else "above"}),
     }, why="A count is exact.")  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import (
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
     month_end,
     recent,
@@ -32,13 +32,13 @@ FIELDS = {
 }
 
 
-def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[DrawnQuestion, ...],
+def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
            alternatives: dict[str, Any], *, table: bool = False, why: str = TRADED) -> Draft:  # fmt: skip
     return Draft(text, as_of, program, params, asks, alternatives, NAMES, SOURCE, why, table)
 
 
-def _percent(name: str = "change") -> DrawnQuestion:
-    return DrawnQuestion(name, unit="%", decimals=2, rule="within", tolerance=0.015)
+def _percent(name: str = "change") -> AskedValue:
+    return AskedValue(name, unit="%", decimals=2, rule="within", tolerance=0.015)
 
 
 def _share(d: Draw) -> tuple[str, str]:
@@ -70,12 +70,12 @@ def _span(d: Draw, symbol: str, low: int, high: int, most: int = 1500) -> tuple[
     return d.asked_after(chosen[-1], most), chosen
 
 
-def _bar(field: str) -> tuple[str, DrawnQuestion, dict[str, Any]]:
+def _bar(field: str) -> tuple[str, AskedValue, dict[str, Any]]:
     words, unit, decimals, scale = FIELDS[field]
-    return words, DrawnQuestion(field, unit=unit, decimals=decimals), {"field": field, "scale": scale}
+    return words, AskedValue(field, unit=unit, decimals=decimals), {"field": field, "scale": scale}
 
 
-def _precision(d: Draw, ask: DrawnQuestion) -> str:
+def _precision(d: Draw, ask: AskedValue) -> str:
     """How a price is stated; a percentage and a volume are named by their words."""
     return f"in USD, {d.digits(ask.decimals or 0)}" if ask.unit == "USD" else d.digits(ask.decimals or 0)
 
@@ -108,7 +108,7 @@ def share_latest_change(d: Draw) -> Draft:
         "range": f"How wide, as a percentage of the low, was the high-low range of {name} in its latest session",
         "move": f"By how many US dollars did {name} close up or down in its latest session",
     }[field]
-    ask = DrawnQuestion("change", unit="USD", decimals=2) if field == "move" else _percent()
+    ask = AskedValue("change", unit="USD", decimals=2) if field == "move" else _percent()
     other = "intraday" if field in ("change", "gap") else "change"
     return _draft(f"{words}? {d.digits(2).capitalize()}.", as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
@@ -138,7 +138,7 @@ def share_latest_extreme(d: Draw) -> Draft:
     params = {"legs": [[symbol, 1]], "first": recent(as_of), "days": count, "which": which}
     words = {"highest": "the highest", "lowest": "the lowest", "mean": "the average"}[which]
     text = f"Over the last {count} sessions, what is {words} closing price of {name} in USD, {d.digits(2)}?"
-    return _draft(text, as_of, market.latest_of_days, params, (DrawnQuestion("price", unit="USD", decimals=2),), {
+    return _draft(text, as_of, market.latest_of_days, params, (AskedValue("price", unit="USD", decimals=2),), {
         "the latest alone": (market.latest_level, {"legs": [[symbol, 1]], "first": recent(as_of)}),
         "over twice as many": (market.latest_of_days, {**params, "days": 2 * count}),
     })  # fmt: skip
@@ -176,13 +176,13 @@ def share_of_month(d: Draw) -> Draft:
     if which == "volume":
         volume = {"symbol": symbol, "first": f"{month}-01", "last": month_end(month), "scale": 1e6}
         text = f"How many million shares of {name} were traded in {d.day(month)} in all, {d.digits(1)}?"
-        return _draft(text, as_of, market.volume_of_month, volume, (DrawnQuestion("volume", unit="million", decimals=1),), {
+        return _draft(text, as_of, market.volume_of_month, volume, (AskedValue("volume", unit="million", decimals=1),), {
             "in thousands": (market.volume_of_month, {**volume, "scale": 1e3}),
             "of the month without its last week": (market.volume_of_month, {**volume, "last": f"{month}-24"}),
         }, why="Volumes are whole shares: rounding alone may differ.")  # fmt: skip
     words = {"mean": "average", "highest": "highest", "lowest": "lowest"}[which]
     text = f"What was the {words} daily closing price of {name} in {d.day(month)}, as traded, in USD, {d.digits(2)}?"
-    return _draft(text, as_of, market.period_statistic, params, (DrawnQuestion("price", unit="USD", decimals=2),), {
+    return _draft(text, as_of, market.period_statistic, params, (AskedValue("price", unit="USD", decimals=2),), {
         "the last of the month": (market.period_statistic, {**params, "which": "last"}),
     })  # fmt: skip
 
@@ -200,7 +200,7 @@ def share_largest_month(d: Draw) -> Draft:
         f"In which month from {d.day(start[:7])} to {d.day(last)} did {name} {'gain' if which == 'rise' else 'lose'} most, from "
         f"month-end close to month-end close (unadjusted), and by how many percent, {d.digits(2)}?"
     )
-    return _draft(text, as_of, market.largest_month, params, (DrawnQuestion("month", "date"), _percent()), {
+    return _draft(text, as_of, market.largest_month, params, (AskedValue("month", "date"), _percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "the other direction": (market.largest_month, {**params, "which": "rise" if which == "fall" else "fall"}),
     }, why=COMPUTED)  # fmt: skip
@@ -221,7 +221,7 @@ def share_large_days(d: Draw) -> Draft:
         f"{params['size']}% {'above' if which == 'rise' else 'below'} its previous close? Please list the dates and the "
         f"changes in percent ({d.digits(2)}) in a table sorted by date in ascending order."
     )
-    return _draft(text, as_of, market.large_days, params, (DrawnQuestion("date", "date"), _percent()), {
+    return _draft(text, as_of, market.large_days, params, (AskedValue("date", "date"), _percent()), {
         "the other direction": (market.large_days, {**params, "which": "rise" if which == "fall" else "fall"}),
         "a lower threshold": (market.large_days, {**params, "size": moves[count] - 1e-6}),
     }, table=True, why=COMPUTED)  # fmt: skip
@@ -235,7 +235,7 @@ def shares_compared(d: Draw) -> Draft:
     _clear(days)
     named = [[symbol, [[symbol, 1]]] for symbol in symbols]
     params = {"named": named, "to": days[-1], "which": rose, "from": days[0]}
-    ask = DrawnQuestion("share", "text", accept={one: (SHARES[one],) for one in symbols}, choices=tuple(SHARES))
+    ask = AskedValue("share", "text", accept={one: (SHARES[one],) for one in symbols}, choices=tuple(SHARES))
     listed = ", ".join(f"{SHARES[one]} ({one})" for one in symbols)
     if d.rng.random() < 0.5:
         text = (
@@ -263,7 +263,7 @@ def share_drawdown(d: Draw) -> Draft:
         f"Maximum drawdown of {name} on unadjusted daily closes from {d.day(days[0])} to {d.day(days[-1])}: the date of the "
         f"peak, the date of the trough, and the loss in percent (negative, {d.digits(2)})?"
     )
-    asks = (DrawnQuestion("peak", "date"), DrawnQuestion("trough", "date"), _percent("loss"))
+    asks = (AskedValue("peak", "date"), AskedValue("trough", "date"), _percent("loss"))
     return _draft(text, as_of, market.drawdown, params, asks, {
         "the highest to the lowest of the span": (_high_to_low, params),
         "without the last third": (market.drawdown, {**params, "last": days[2 * len(days) // 3]}),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import (
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
     month_end,
     recent,
@@ -24,7 +24,7 @@ BOUNDS = [FED_LOWER, FED_UPPER]
 CURVE = ("US Treasury", "Treasury", *TENORS.values())
 
 
-def _draft(d: Draw, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[DrawnQuestion, ...],
+def _draft(d: Draw, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
            alternatives: dict[str, Any], *, table: bool = False, source: str = "market: US Treasury par yields",
            why: str = PUBLISHED) -> Draft:  # fmt: skip
     return Draft(text, as_of, program, params, asks, alternatives, CURVE, (source,), why, table)
@@ -70,7 +70,7 @@ def yield_latest(d: Draw) -> Draft:
                   "Give the most recently published {} Treasury constant-maturity (par curve) yield in percent, {}.",
                   ]).format(tenor, d.digits(2))  # fmt: skip
     shorter = "UST2Y" if symbol != "UST2Y" else "UST1Y"
-    return _draft(d, text, as_of, market.latest_level, params, (DrawnQuestion("yield", unit="%", decimals=2),), {
+    return _draft(d, text, as_of, market.latest_level, params, (AskedValue("yield", unit="%", decimals=2),), {
         "the day before": (market.latest_level, {**params, "back": 1}),
         "another tenor": (market.latest_level, {**params, "legs": [[shorter, 1]]}),
     })  # fmt: skip
@@ -83,7 +83,7 @@ def yield_latest_spread(d: Draw) -> Draft:
     params = {"yields": pair, "first": recent(as_of)}
     text = d.one(["How steep is the US Treasury curve now: {}, in basis points, by the latest par yields ({})?",
                   "What is the latest {} spread of US Treasury par yields in basis points, {}?"]).format(words, d.digits(0))  # fmt: skip
-    return _draft(d, text, as_of, market.latest_spread, params, (DrawnQuestion("spread", unit="basis points", decimals=0),), {
+    return _draft(d, text, as_of, market.latest_spread, params, (AskedValue("spread", unit="basis points", decimals=0),), {
         "the day before": (market.latest_spread, {**params, "back": 1}),
         "the other way round": (market.latest_spread, {**params, "yields": pair[::-1]}),
     })  # fmt: skip
@@ -99,7 +99,7 @@ def yield_latest_move(d: Draw) -> Draft:
         f"By how many basis points does the latest {tenor} US Treasury par yield differ from that of {span}? A signed whole "
         f"number."
     )
-    return _draft(d, text, as_of, market.latest_change, params, (DrawnQuestion("change", unit="basis points", decimals=0),), {
+    return _draft(d, text, as_of, market.latest_change, params, (AskedValue("change", unit="basis points", decimals=0),), {
         "in percent of the yield": (market.latest_change, {**params, "percent": True}),
         "over another span": (market.latest_change, {**params, "days": 3}),
     })  # fmt: skip
@@ -114,7 +114,7 @@ def yield_latest_since(d: Draw) -> Draft:
         f"Since the end of the previous {since}, how far has the {tenor} US Treasury par yield moved up to the latest one "
         f"published? Basis points, signed, {d.digits(0)}."
     )
-    return _draft(d, text, as_of, market.latest_since, params, (DrawnQuestion("change", unit="basis points", decimals=0),), {
+    return _draft(d, text, as_of, market.latest_since, params, (AskedValue("change", unit="basis points", decimals=0),), {
         "since the other": (market.latest_since, {**params, "since": "month" if since == "year" else "year"}),
         "from the day before": (market.latest_change, {**params, "days": 1}),
     })  # fmt: skip
@@ -126,7 +126,7 @@ def yield_latest_day(d: Draw) -> Draft:
     as_of = d.asked_around(_days(d))
     params = _legs(symbol, first=recent(as_of))
     text = f"For which date is the newest {tenor} US Treasury par yield available, and what is it in percent ({d.digits(2)})?"
-    asks = (DrawnQuestion("date", "date"), DrawnQuestion("yield", unit="%", decimals=2))
+    asks = (AskedValue("date", "date"), AskedValue("yield", unit="%", decimals=2))
     return _draft(d, text, as_of, market.latest_date, params, asks, {"the day before": (_day_before, params)})
 
 
@@ -142,7 +142,7 @@ def yield_on_day(d: Draw) -> Draft:
     params = _legs(symbol, day=days[1], first=days[0], last=days[1])
     text = f"What was the {tenor} US Treasury par yield on {d.day(days[1])}? In percent, {d.digits(2)}."
     other = "UST30Y" if symbol != "UST30Y" else "UST20Y"
-    return _draft(d, text, as_of, market.level_on, params, (DrawnQuestion("yield", unit="%", decimals=2),), {
+    return _draft(d, text, as_of, market.level_on, params, (AskedValue("yield", unit="%", decimals=2),), {
         "the day before": (market.level_on, {**params, "day": days[0]}),
         "another tenor": (market.level_on, {**params, "legs": [[other, 1]]}),
     })  # fmt: skip
@@ -157,7 +157,7 @@ def yield_spread_on_day(d: Draw) -> Draft:
         f"At the close of {d.day(days[1])}, what was the spread {words} of US Treasury par yields, in basis points "
         f"({d.digits(0)}, negative if inverted)?"
     )
-    return _draft(d, text, as_of, market.spread_on, params, (DrawnQuestion("spread", unit="basis points", decimals=0),), {
+    return _draft(d, text, as_of, market.spread_on, params, (AskedValue("spread", unit="basis points", decimals=0),), {
         "the day before": (market.spread_on, {**params, "day": days[0]}),
         "the other way round": (market.spread_on, {**params, "yields": pair[::-1]}),
     })  # fmt: skip
@@ -173,7 +173,7 @@ def yield_of_month(d: Draw) -> Draft:
              "last": "end-of-month"}[which]  # fmt: skip
     text = f"What was the {words} {tenor} US Treasury par yield in {d.day(month)}, in percent, {d.digits(2)}?"
     other = "last" if which == "mean" else "mean"
-    return _draft(d, text, as_of, market.period_statistic, params, (DrawnQuestion("yield", unit="%", decimals=2),), {
+    return _draft(d, text, as_of, market.period_statistic, params, (AskedValue("yield", unit="%", decimals=2),), {
         f"the {other}": (market.period_statistic, {**params, "which": other}),
     }, why="From yields with two decimals: rounding alone may differ.")  # fmt: skip
 
@@ -187,7 +187,7 @@ def yield_between_days(d: Draw) -> Draft:
         f"The {tenor} US Treasury par yield: by how many basis points did it rise or fall between {d.day(days[0])} and "
         f"{d.day(days[-1])}? Signed, {d.digits(0)}."
     )
-    return _draft(d, text, as_of, market.change_between, params, (DrawnQuestion("change", unit="basis points", decimals=0),), {
+    return _draft(d, text, as_of, market.change_between, params, (AskedValue("change", unit="basis points", decimals=0),), {
         "in percent of the yield": (market.change_between, {**params, "percent": True}),
         "from the day after": (market.change_between, {**params, "from": days[1]}),
     })  # fmt: skip
@@ -208,7 +208,7 @@ def yield_largest_month(d: Draw) -> Draft:
         f"From {d.day(start[:7])} to {d.day(last)}, which month saw the largest {which} of the {tenor} US Treasury par yield "
         f"from one month-end to the next? The month, and the change in basis points, {d.digits(0)}."
     )
-    asks = (DrawnQuestion("month", "date"), DrawnQuestion("change", unit="basis points", decimals=0))
+    asks = (AskedValue("month", "date"), AskedValue("change", unit="basis points", decimals=0))
     return _draft(d, text, as_of, market.largest_month, params, asks, {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "in percent of the yield": (market.largest_month, {**params, "percent": True}),
@@ -229,9 +229,9 @@ def yield_inverted_days(d: Draw) -> Draft:
         f"{words} negative, and on which dates was it so first and last?"
     )
     asks = (
-        DrawnQuestion("days", decimals=0, rule="exact"),
-        DrawnQuestion("first", "date"),
-        DrawnQuestion("last", "date"),
+        AskedValue("days", decimals=0, rule="exact"),
+        AskedValue("first", "date"),
+        AskedValue("last", "date"),
     )
     return _draft(d, text, as_of, market.inverted_days, params, asks, {
         "the other way round": (market.inverted_days, {**params, "yields": pair[::-1]}),
@@ -249,7 +249,7 @@ def yield_extreme_spread(d: Draw) -> Draft:
         f"On which date between {d.day(days[0])} and {d.day(days[-1])} was the US Treasury spread {words} (par yields) "
         f"{'largest' if which == 'widest' else 'smallest'}, and how many basis points was it ({d.digits(0)})?"
     )
-    asks = (DrawnQuestion("date", "date"), DrawnQuestion("spread", unit="basis points", decimals=0))
+    asks = (AskedValue("date", "date"), AskedValue("spread", unit="basis points", decimals=0))
     return _draft(d, text, as_of, market.extreme_spread, params, asks, {
         "the runner-up": (market.extreme_spread, {**params, "rank": 1}),
         "the other end": (market.extreme_spread, {**params, "which": "widest" if which == "narrowest" else "narrowest"}),
@@ -271,7 +271,7 @@ def yield_large_days(d: Draw) -> Draft:
         f"{'rose' if which == 'rise' else 'fell'} by at least {round(moves[count]) + 1} basis points from the day before, with "
         f"the change in basis points ({d.digits(0)}), by date ascending."
     )
-    asks = (DrawnQuestion("date", "date"), DrawnQuestion("change", unit="basis points", decimals=0))
+    asks = (AskedValue("date", "date"), AskedValue("change", unit="basis points", decimals=0))
     return _draft(d, text, as_of, market.large_days, params, asks, {
         "the other direction": (market.large_days, {**params, "which": "rise" if which == "fall" else "fall"}),
         "a lower threshold": (market.large_days, {**params, "size": params["size"] - 1.0}),
@@ -291,7 +291,7 @@ def yield_yearly_table(d: Draw) -> Draft:
         f"of years and percent, {d.digits(2)}."
     )
     other = "last" if which == "mean" else "mean"
-    return _draft(d, text, as_of, market.yearly_table, params, (DrawnQuestion("year", "date"), DrawnQuestion("yield", unit="%", decimals=2)), {
+    return _draft(d, text, as_of, market.yearly_table, params, (AskedValue("year", "date"), AskedValue("yield", unit="%", decimals=2)), {
         f"the {other}": (market.yearly_table, {**params, "which": other}),
     }, table=True)  # fmt: skip
 
@@ -310,9 +310,9 @@ def yield_longest_run(d: Draw) -> Draft:
         f"the first and the last of these days?"
     )
     asks = (
-        DrawnQuestion("first", "date"),
-        DrawnQuestion("last", "date"),
-        DrawnQuestion("days", decimals=0, rule="exact"),
+        AskedValue("first", "date"),
+        AskedValue("last", "date"),
+        AskedValue("days", decimals=0, rule="exact"),
     )
     return _draft(d, text, as_of, market.longest_run, params, asks, {
         "the runner-up": (market.longest_run, {**params, "rank": 1}),
