@@ -116,8 +116,9 @@ def filer_latest_growth(d: Draw) -> Draft:
     as_of = _known(d, one, item)
     params = {"company": one.ticker, "item": item.concept, "days": QUARTER}
     text = (
-        f"Year over year, how did the latest reported quarterly {item.name} of {name_of(d, one)} change, against the comparative "
-        f"figure in the same filing? In percent, {d.digits(2)}."
+        f"Year over year, how did the latest reported quarterly {item.name} of {name_of(d, one)} change, "
+        "against the comparative figure in the same filing? "
+        f"In percent, {d.digits(2)}."
     )
     return draft(text, as_of, program.latest_reported_growth, params, (percent("growth"),), {
         "sequentially": (_sequential, params),
@@ -138,8 +139,8 @@ def filer_latest_margin(d: Draw) -> Draft:
     as_of = _known(d, one, above)
     params = {"company": one.ticker, "item": above.concept, "below": below.concept, "days": QUARTER}
     text = (
-        f"For the latest quarter in {name_of(d, one)}'s SEC filings, what was {above.name} as a percentage of {below.name}, "
-        f"{d.digits(2)}?"
+        f"For the latest quarter in {name_of(d, one)}'s SEC filings, "
+        f"what was {above.name} as a percentage of {below.name}, {d.digits(2)}?"
     )
     return draft(text, as_of, program.latest_margin, params, (percent("share"),), {
         "the quarter before": (program.latest_margin, {**params, "back": 1}),

@@ -70,7 +70,10 @@ def filers_compared(d: Draw) -> Draft:
     when = f"in fiscal year {year}" if item.flow else f"at the end of fiscal year {year}"
     shape = d.one(["table", "first", "total"] if of == "value" else ["table", "first"])
     measure = f"{item.name} {when}" if of == "value" else f"growth of {item.name} {when} over the year before"
-    note = f"(fiscal years as each company names them; figures as first reported; {'million USD' if of == 'value' else 'percent'}, {d.digits(ask.decimals or 0)})"
+    note = (
+        "(fiscal years as each company names them; figures as first reported; "
+        f"{'million USD' if of == 'value' else 'percent'}, {d.digits(ask.decimals or 0)})"
+    )
     if shape == "table":
         text = f"Rank {listed} by {measure}, the largest first, in a table of companies and figures {note}."
         return draft(text, as_of, program.ranked_companies, params, (company, ask), {
@@ -78,7 +81,8 @@ def filers_compared(d: Draw) -> Draft:
         }, table=True, why=COMPUTED)  # fmt: skip
     if shape == "total":
         text = f"Add up {measure} over {listed} {note}: what is the total?"
-        return draft(text, as_of, program.total_of_companies, params, (AskedValue("total", unit="million USD", decimals=0),), {
+        ask = AskedValue("total", unit="million USD", decimals=0)
+        return draft(text, as_of, program.total_of_companies, params, (ask,), {
             "the largest alone": (_largest, params),
         })  # fmt: skip
     text = f"Which of {listed} had the largest {measure}, and what was it {note}?"
@@ -111,10 +115,14 @@ def filer_in_currency(d: Draw) -> Draft:
     digits = 3
     amount = program.in_currency(d.world, params)[0]
     text = d.say(
-        f"Translate {name_of(d, one)}'s {item.name} {'for' if item.flow else 'at the end of'} fiscal year {year} (as first reported) into "
-        f"{CURRENCIES[code][0]} at the ECB reference rate of {d.day(rate_day)} (crosses through the euro): how many {unit}, {d.digits(digits)}?",
-        f"将{one.name}（{one.ticker}）{year}财年{'的' if item.flow else '末的'}{ZH[item.concept]}（首次披露数，美国公认会计准则）按{d.day(rate_day)}欧洲央行参考汇率"
-        f"（交叉汇率经欧元套算）折算为{CURRENCIES[code][1]}，是多少{zh_unit}{CURRENCIES[code][1]}？{d.digits(digits)}。",
+        f"Translate {name_of(d, one)}'s {item.name} {'for' if item.flow else 'at the end of'} fiscal year {year} "
+        f"(as first reported) into {CURRENCIES[code][0]} at the ECB reference rate of {d.day(rate_day)} "
+        f"(crosses through the euro): how many {unit}, {d.digits(digits)}?",
+        f"将{one.name}（{one.ticker}）{year}财年{'的' if item.flow else '末的'}{ZH[item.concept]}"
+        f"（首次披露数，美国公认会计准则）按{d.day(rate_day)}欧洲央行参考汇率"
+        f"（交叉汇率经欧元套算）折算为{CURRENCIES[code][1]}，"
+        f"是多少{zh_unit}{CURRENCIES[code][1]}？"
+        f"{d.digits(digits)}。",
     )
     ask = AskedValue(
         "amount", unit=unit, decimals=digits, rule="within", tolerance=round(max(0.0015, abs(amount) * 1e-5), 4)
@@ -161,8 +169,9 @@ def filer_at_average_rate(d: Draw) -> Draft:
     }
     amount = program.in_average_rate(d.world, params)[0]
     text = (
-        f"Using the simple average of the ECB's daily {symbol[:3]}/{symbol[3:]} reference rates over the company's own fiscal year, what was "
-        f"{name_of(d, one)}'s {item.name} of fiscal year {year} (ended {d.day(end)}) in million {code}, {d.digits(0)}?"
+        f"Using the simple average of the ECB's daily {symbol[:3]}/{symbol[3:]} reference "
+        f"rates over the company's own fiscal year, what was {name_of(d, one)}'s {item.name} of fiscal year {year} "
+        f"(ended {d.day(end)}) in million {code}, {d.digits(0)}?"
     )
     ask = AskedValue(
         "amount", unit=f"million {code}", decimals=0, rule="within", tolerance=round(max(1.5, abs(amount) * 1e-5), 1)
@@ -187,11 +196,13 @@ def filer_market_value(d: Draw) -> Draft:
     params = {"company": "AAPL", "item": concept, "filed": fact.filed, "symbol": "AAPL", "day": day, "scale": 1e9}
     form = "annual report (10-K)" if fact.form == "10-K" else f"{fact.form} filing"
     text = (
-        f"What was Apple's market capitalization in billion USD, {d.digits(2)}, computed as the unadjusted AAPL closing price of {d.day(day)} times the "
-        f"shares outstanding stated on the cover of the {form} of {d.day(fact.filed)}?"
+        f"What was Apple's market capitalization in billion USD, {d.digits(2)}, computed as the unadjusted AAPL "
+        f"closing price of {d.day(day)} times the shares outstanding "
+        f"stated on the cover of the {form} of {d.day(fact.filed)}?"
     )
     before = d.world.closes("AAPL", last=day)[-2][0]
-    return draft(text, d.asked_after(day, 1500), program.market_value, params, (AskedValue("value", unit="billion USD", decimals=2),), {
+    ask = AskedValue("value", unit="billion USD", decimals=2)
+    return draft(text, d.asked_after(day, 1500), program.market_value, params, (ask,), {
         "at the close of the day before": (program.market_value, {**params, "day": before}),
     }, sources=("company_facts", "market: daily bars of US shares"))  # fmt: skip
 
@@ -209,8 +220,9 @@ def filer_split_earnings(d: Draw) -> Draft:
     params = {"company": one.ticker, "item": item.concept, "days": YEAR, "years": years, "split": split, "before": day}
     words = "diluted" if item.concept.endswith("Diluted") else "basic"
     text = (
-        f"{name_of(d, one)} split its shares {split:g} for 1 in {d.day(day[:7])}. For {_span(years)}, tabulate {words} earnings per share (US GAAP) as "
-        f"first reported for each year, and what they are per share after that split (first reported figure divided by {split:g}), in USD, {d.digits(2)}."
+        f"{name_of(d, one)} split its shares {split:g} for 1 in {d.day(day[:7])}. "
+        f"For {_span(years)}, tabulate {words} earnings per share (US GAAP) as first reported for each year, and what "
+        f"they are per share after that split (first reported figure divided by {split:g}), in USD, {d.digits(2)}."
     )
     asks = (
         AskedValue("fiscal year", "date"),
@@ -252,11 +264,15 @@ def segment_share(d: Draw) -> Draft:
     known = max(next(fact.filed for fact in facts if fact.end == end) for _, end in years)
     params = {"company": "AAPL", "item": SALES, "days": YEAR, "segment": segment, "years": years}
     text = d.say(
-        f"What share of Apple's total net sales came from {name} in each of {_span(years)}? In percent, {d.digits(2)}, as a table.",
-        f"苹果公司（AAPL）{years[0][0]}至{years[-1][0]}各财年中，{zh}的净销售额占公司净销售总额的比例分别是多少？请列表，以百分比表示，{d.digits(2)}。",
+        f"What share of Apple's total net sales came from {name} in each of {_span(years)}? "
+        f"In percent, {d.digits(2)}, as a table.",
+        f"苹果公司（AAPL）{years[0][0]}至{years[-1][0]}各财年中，"
+        f"{zh}的净销售额占公司净销售总额的比例分别是多少？"
+        f"请列表，以百分比表示，{d.digits(2)}。",
     )
     other = next(key for key in SEGMENTS if key != segment)
-    return draft(text, d.asked_after(known, 1500), program.segment_shares, params, (AskedValue("fiscal year", "date"), percent("share")), {
+    asks = (AskedValue("fiscal year", "date"), percent("share"))
+    return draft(text, d.asked_after(known, 1500), program.segment_shares, params, asks, {
         "another segment": (program.segment_shares, {**params, "segment": other}),
     }, table=True, why=COMPUTED, names=(name, zh, "苹果公司"))  # fmt: skip
 
@@ -271,11 +287,13 @@ def segment_value(d: Draw) -> Draft:
         raise SkipError("a comparative")
     span = ("fiscal year", "财年") if days == YEAR else ("fiscal quarter", "财季")
     text = d.say(
-        f"How large were Apple's net sales of {name} in the {span[0]} that ended on {d.day(fact.end)}, in million USD, {d.digits(0)}?",
+        f"How large were Apple's net sales of {name} in the {span[0]} "
+        f"that ended on {d.day(fact.end)}, in million USD, {d.digits(0)}?",
         f"苹果公司（AAPL）在截至{d.day(fact.end)}的{span[1]}里，{zh}的净销售额是多少百万美元？{d.digits(0)}。",
     )
     other = next(key for key in SEGMENTS if key != segment)
-    return draft(text, d.asked_after(fact.filed, 1200), program.item_value, params, (AskedValue("sales", unit="million USD", decimals=0),), {
+    ask = AskedValue("sales", unit="million USD", decimals=0)
+    return draft(text, d.asked_after(fact.filed, 1200), program.item_value, params, (ask,), {
         "of the whole company": (program.item_value, {**params, "segment": None}),
         "of another segment": (program.item_value, {**params, "segment": other}),
     }, names=(name, zh, "苹果公司"))  # fmt: skip

@@ -46,7 +46,8 @@ def filer_year_item(d: Draw) -> Draft:
                   "{name}, fiscal year {year}: {item}, as filed with the SEC for that year, in {unit} ({digits})?"]).format(
         year=year, name=name_of(d, one), item=item.name, unit=unit, digits=d.digits(decimals))  # fmt: skip
     before = filers.fiscal_ends(d, one).get(year - 1)
-    return draft(text, _later(d, fact), program.item_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return draft(text, _later(d, fact), program.item_value, params, (ask,), {
         **({"the fiscal year before": (program.item_value, {**params, "end": before})} if before else {}),
         "the fourth quarter alone": (_last_quarter_or_less, params),
     })  # fmt: skip
@@ -96,7 +97,10 @@ def filer_quarter_item(d: Draw) -> Draft:
     text = (
         f"What was {item.name} of {name_of(d, one)} in {when} alone (three months), in {unit}, {d.digits(decimals)}?"
         if item.flow
-        else f"At the end of {when}, what amount of {item.name} did {name_of(d, one)} report, in {unit}, {d.digits(decimals)}?"
+        else (
+            f"At the end of {when}, what amount of {item.name} did {name_of(d, one)} report, "
+            f"in {unit}, {d.digits(decimals)}?"
+        )
     )
     alternatives = {"a year later": (program.item_value, {**params, "end": filers.quarters(d, one, year)[number - 1]})}
     if item.flow and number:
@@ -121,8 +125,9 @@ def filer_year_growth(d: Draw) -> Draft:
     params = _period(one, item, end, base=base)
     words = "from the fiscal year before" if item.flow else "from the end of the fiscal year before"
     text = (
-        f"By how many percent did {name_of(d, one)}'s {item.name} change in fiscal year {year} {words}, each figure as first "
-        f"reported for its own year? {d.digits(2).capitalize()}."
+        f"By how many percent did {name_of(d, one)}'s {item.name} change in fiscal year {year} {words}, "
+        "each figure as first reported for its own year? "
+        f"{d.digits(2).capitalize()}."
     )
     if program.value(d.world, params) * program.value(d.world, {**params, "end": base}) <= 0:
         raise SkipError("growth of a loss says nothing")
@@ -159,8 +164,14 @@ def filer_year_ratio(d: Draw) -> Draft:
     when = f"for fiscal year {year}" if above.flow else f"at the end of fiscal year {year}"
     text = {
         "margin": f"What share of {below.name} was {name_of(d, one)}'s {above.name} {when}, in percent, {d.digits(2)}?",
-        "current": f"What was the current ratio (total current assets over total current liabilities) of {name_of(d, one)} {when}, {d.digits(2)}?",
-        "debt": f"What was the debt-to-asset ratio, total liabilities over total assets, of {name_of(d, one)} {when}, in percent, {d.digits(2)}?",
+        "current": (
+            "What was the current ratio (total current assets over total "
+            f"current liabilities) of {name_of(d, one)} {when}, {d.digits(2)}?"
+        ),
+        "debt": (
+            "What was the debt-to-asset ratio, total liabilities over total assets, "
+            f"of {name_of(d, one)} {when}, in percent, {d.digits(2)}?"
+        ),
         "share": f"{name_of(d, one)}: {above.name} as a percentage of total assets {when}, {d.digits(2)}?",
     }[kind]
     ask = AskedValue("ratio", decimals=2, rule="within", tolerance=0.015) if kind == "current" else percent("ratio")
@@ -187,9 +198,18 @@ def filer_restated(d: Draw) -> Draft:
     as_of = d.asked_after(found[-1].filed, 2500)
     name, when = name_of(d, one), f"for fiscal year {year}" if item.flow else f"as of the end of fiscal year {year}"
     text = {
-        "first": f"{name} later restated its {item.name} {when}. What was the figure as originally reported, in {unit}, {d.digits(0)}?",
-        "last": f"What is {name}'s {item.name} {when} in the most recent filing that states it (restated or reclassified), in {unit}, {d.digits(0)}?",
-        "difference": f"By how much does the latest filed figure of {name}'s {item.name} {when} differ from the one first filed (latest minus first), in {unit}, {d.digits(0)}?",
+        "first": (
+            f"{name} later restated its {item.name} {when}. "
+            f"What was the figure as originally reported, in {unit}, {d.digits(0)}?"
+        ),
+        "last": (
+            f"What is {name}'s {item.name} {when} in the most recent filing that states it "
+            f"(restated or reclassified), in {unit}, {d.digits(0)}?"
+        ),
+        "difference": (
+            f"By how much does the latest filed figure of {name}'s {item.name} {when} "
+            f"differ from the one first filed (latest minus first), in {unit}, {d.digits(0)}?"
+        ),
     }[kind]
     params["vintage"] = kind
     what = program.restated_by if kind == "difference" else program.item_value
@@ -210,11 +230,12 @@ def filer_half_year(d: Draw) -> Draft:
     unit, scale, decimals = filers.unit_for(fact.value)
     params = {**_period(one, item, end, scale=scale), "days": days}
     text = (
-        f"In the first {'six' if number == 1 else 'nine'} months of fiscal year {year}, what was {name_of(d, one)}'s {item.name}, in {unit}, "
-        f"{d.digits(decimals)}?"
+        f"In the first {'six' if number == 1 else 'nine'} months of fiscal year {year}, "
+        f"what was {name_of(d, one)}'s {item.name}, in {unit}, {d.digits(decimals)}?"
     )
     year_end = filers.fiscal_ends(d, one)[year]
-    return draft(text, _later(d, fact), program.item_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return draft(text, _later(d, fact), program.item_value, params, (ask,), {
         "the latest quarter alone": (_quarter_or_half, params),
         "the whole year": (program.item_value, {**params, "end": year_end, "days": YEAR}),
     })  # fmt: skip
@@ -238,11 +259,13 @@ def filer_per_share(d: Draw) -> Draft:
     words = "diluted" if concept.endswith("Diluted") else "basic"
     split = len(facts) > 1 and facts[-1].value != facts[0].value
     text = (
-        f"What {words} earnings per share (US GAAP) did {name_of(d, one)} report for fiscal year {year} in its filing for that year"
-        f"{', before later share splits' if split else ''}? In USD, {d.digits(2)}."
+        f"What {words} earnings per share (US GAAP) did {name_of(d, one)} report for fiscal "
+        f"year {year} in its filing for that year{', before later share splits' if split else ''}? "
+        f"In USD, {d.digits(2)}."
     )
     other = "EarningsPerShareBasic" if words == "diluted" else "EarningsPerShareDiluted"
-    return draft(text, d.asked_after(facts[-1 if split else 0].filed, 1500), program.item_value, params, (AskedValue("EPS", unit="USD", decimals=2),), {
+    ask = AskedValue("EPS", unit="USD", decimals=2)
+    return draft(text, d.asked_after(facts[-1 if split else 0].filed, 1500), program.item_value, params, (ask,), {
         "the other count of shares": (program.item_value, {**params, "item": other}),
         "as restated later": (program.item_value, {**params, "vintage": "last"}),
         **({"a year before": (program.item_value, {**params, "end": ends[year - 1]})} if year - 1 in ends else {}),
@@ -255,8 +278,8 @@ def filer_filed_on(d: Draw) -> Draft:
     year, end, fact = filers.year_of(d, one, POINTS[0])
     params = _period(one, POINTS[0], end, scale=1e6)
     text = (
-        f"On which date did {name_of(d, one)} file the annual report for fiscal year {year} with the SEC, and what total assets did its balance "
-        f"sheet show, in million USD, {d.digits(0)}?"
+        f"On which date did {name_of(d, one)} file the annual report for fiscal year {year} with the SEC, "
+        f"and what total assets did its balance sheet show, in million USD, {d.digits(0)}?"
     )
     asks = (AskedValue("filed", "date"), AskedValue("total assets", unit="million USD", decimals=0))
     return draft(text, d.asked_after(fact.filed, 2000), program.first_filing, params, asks, {
@@ -276,10 +299,12 @@ def filer_trailing_year(d: Draw) -> Draft:
     params = {"company": one.ticker, "item": item.concept, "end": ends[number], "part": part, "part_before": before[number],
               "year_end": filers.fiscal_ends(d, one)[year - 1], "scale": scale}  # fmt: skip
     text = (
-        f"Trailing twelve months to the end of {filers.quarter_words(number, year)}: what was {name_of(d, one)}'s {item.name} (last fiscal year "
-        f"plus this year to date minus the year-ago year to date, each as first filed), in {unit}, {d.digits(decimals)}?"
+        f"Trailing twelve months to the end of {filers.quarter_words(number, year)}: "
+        f"what was {name_of(d, one)}'s {item.name} (last fiscal year plus this year to date "
+        f"minus the year-ago year to date, each as first filed), in {unit}, {d.digits(decimals)}?"
     )
-    return draft(text, _later(d, fact), program.trailing_year, params, (AskedValue("value", unit=unit, decimals=decimals),), {
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return draft(text, _later(d, fact), program.trailing_year, params, (ask,), {
         "the last fiscal year": (program.item_value, {**params, "end": params["year_end"], "days": YEAR}),
         "the year to date": (program.item_value, {**params, "days": part}),
     })  # fmt: skip
@@ -293,8 +318,9 @@ def filer_half_on_half(d: Draw) -> Draft:
     filers.own_filing(d, one, item.concept, half, HALF)
     params = {**_period(one, item, end), "half": half}
     text = (
-        f"Half over half: by how many percent was {name_of(d, one)}'s {item.name} in the second half of fiscal year {year} above or below that "
-        f"of the first half (second half = fiscal year minus first six months)? {d.digits(2).capitalize()}."
+        f"Half over half: by how many percent was {name_of(d, one)}'s {item.name} in the second half of fiscal "
+        f"year {year} above or below that of the first half (second half = fiscal year minus first six months)? "
+        f"{d.digits(2).capitalize()}."
     )
     first = program.value(d.world, {**params, "end": half, "days": HALF})
     if first <= 0 or fact.value - first <= 0:
@@ -321,8 +347,12 @@ def filer_net_of_two(d: Draw) -> Draft:
     unit, scale, decimals = filers.unit_for(fact.value)
     params = {**_period(one, above, end, scale=scale), "items": [[first, 1.0], [second, -1.0]]}
     when = f"in fiscal year {year}" if above.flow else f"at the end of fiscal year {year}"
-    text = f"How large was {words.format(above.name, below.name)}, of {name_of(d, one)} {when}, in {unit}, {d.digits(decimals)}?"
-    return draft(text, _later(d, fact), program.sum_of_items, params, (AskedValue("value", unit=unit, decimals=decimals),), {
+    text = (
+        f"How large was {words.format(above.name, below.name)}, "
+        f"of {name_of(d, one)} {when}, in {unit}, {d.digits(decimals)}?"
+    )
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return draft(text, _later(d, fact), program.sum_of_items, params, (ask,), {
         "the first item alone": (program.item_value, params),
         "the sum": (program.sum_of_items, {**params, "items": [[first, 1.0], [second, 1.0]]}),
     })  # fmt: skip

@@ -71,10 +71,11 @@ def filer_yearly_values(d: Draw) -> Draft:
     years = _years(d, one, item, 3, 7)
     params = _params(one, item, years, scale=1e6)
     text = (
-        f"Compile {name_of(d, one)}'s {item.name} {_when(item)} {_span(years)} as first reported in the annual report of each year: a table of "
-        f"fiscal years and million USD, {d.digits(0)}."
+        f"Compile {name_of(d, one)}'s {item.name} {_when(item)} {_span(years)} as first reported "
+        f"in the annual report of each year: a table of fiscal years and million USD, {d.digits(0)}."
     )
-    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_values, params, (AskedValue("fiscal year", "date"), AskedValue("value", unit="million USD", decimals=0)), {
+    asks = (AskedValue("fiscal year", "date"), AskedValue("value", unit="million USD", decimals=0))
+    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_values, params, asks, {
         "as restated last": (program.yearly_values, {**params, "vintage": "last"}),
         "a year off": (_a_year_off, params),
     }, table=True)  # fmt: skip
@@ -93,10 +94,12 @@ def filer_yearly_growth(d: Draw) -> Draft:
     if any(value <= 0 for _, value in program.yearly_values(d.world, params)):
         raise SkipError("growth of a loss says nothing")
     text = (
-        f"What was the year-over-year growth of {name_of(d, one)}'s {item.name} in each of fiscal years {years[1][0]}–{years[-1][0]}, from the "
-        f"figures first reported for each year? A table in percent, {d.digits(2)}."
+        f"What was the year-over-year growth of {name_of(d, one)}'s {item.name} in each of fiscal "
+        f"years {years[1][0]}–{years[-1][0]}, from the figures first reported for each year? "
+        f"A table in percent, {d.digits(2)}."
     )
-    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_growth, params, (AskedValue("fiscal year", "date"), percent("growth")), {
+    asks = (AskedValue("fiscal year", "date"), percent("growth"))
+    return draft(text, _asked(d, one, item, years[-1][1]), program.yearly_growth, params, asks, {
         "from restated figures": (program.yearly_growth, {**params, "vintage": "last"}),
         "over the whole span": (_same_growth, params),
     }, table=True, why=COMPUTED)  # fmt: skip
@@ -130,15 +133,20 @@ def filer_yearly_ratio(d: Draw) -> Draft:
     name = name_of(d, one)
     if changes:
         text = (
-            f"What is the year-over-year change in the proportion of {name}'s {above.name} to its {below.name} for each of fiscal years "
-            f"{years[1][0]} to {years[-1][0]}? Please provide the change in percentage points, {d.digits(2)}."
+            f"What is the year-over-year change in the proportion of {name}'s {above.name} "
+            f"to its {below.name} for each of fiscal years {years[1][0]} to {years[-1][0]}? "
+            f"Please provide the change in percentage points, {d.digits(2)}."
         )
         return draft(text, _asked(d, one, above, years[-1][1]), program.ratio_changes, params,
                      (AskedValue("fiscal year", "date"), percent("change", unit="percentage points")), {
             "the proportion itself": (_ratio_later, params),
         }, table=True, why=COMPUTED)  # fmt: skip
-    text = f"{above.name[:1].upper()}{above.name[1:]} as a percentage of {below.name}: list it for {name}, {_span(years)}, {d.digits(2)}."
-    return draft(text, _asked(d, one, above, years[-1][1]), program.yearly_ratio, params, (AskedValue("fiscal year", "date"), percent("ratio")), {
+    text = (
+        f"{above.name[:1].upper()}{above.name[1:]} as a percentage of {below.name}: "
+        f"list it for {name}, {_span(years)}, {d.digits(2)}."
+    )
+    asks = (AskedValue("fiscal year", "date"), percent("ratio"))
+    return draft(text, _asked(d, one, above, years[-1][1]), program.yearly_ratio, params, asks, {
         "changes of it": (_changes_with_first, params),
     }, table=True, why=COMPUTED)  # fmt: skip
 
@@ -165,10 +173,12 @@ def filer_best_year(d: Draw) -> Draft:
     first = years[1 if of == "growth" else 0][0]
     what = f"{item.name}" if of == "value" else f"growth of {item.name} over the year before, in percent"
     text = (
-        f"In which fiscal year from {first} to {years[-1][0]} did {name_of(d, one)} have its {which} {what} (figures as first reported for each "
-        f"year), and what was it{' in million USD' if of == 'value' else ''}, {d.digits(ask.decimals or 0)}?"
+        f"In which fiscal year from {first} to {years[-1][0]} did {name_of(d, one)} have its {which} {what} "
+        "(figures as first reported for each year), "
+        f"and what was it{' in million USD' if of == 'value' else ''}, {d.digits(ask.decimals or 0)}?"
     )
-    return draft(text, _asked(d, one, item, years[-1][1]), program.best_year, params, (AskedValue("fiscal year", "date"), ask), {
+    asks = (AskedValue("fiscal year", "date"), ask)
+    return draft(text, _asked(d, one, item, years[-1][1]), program.best_year, params, asks, {
         "the runner-up": (program.best_year, {**params, "rank": 1}),
         "the other end": (program.best_year, {**params, "which": "lowest" if which == "highest" else "highest"}),
     }, why=COMPUTED)  # fmt: skip
@@ -182,8 +192,8 @@ def filer_compound_growth(d: Draw) -> Draft:
     if program.yearly_values(d.world, params)[0][1] <= 0 or program.yearly_values(d.world, params)[-1][1] <= 0:
         raise SkipError("growth of a loss says nothing")
     text = (
-        f"What was the compound annual growth rate of {name_of(d, one)}'s {item.name} from fiscal year {years[0][0]} to fiscal year "
-        f"{years[-1][0]}, in percent, {d.digits(2)}?"
+        f"What was the compound annual growth rate of {name_of(d, one)}'s {item.name} from "
+        f"fiscal year {years[0][0]} to fiscal year {years[-1][0]}, in percent, {d.digits(2)}?"
     )
     whole = {**params, "end": years[-1][1], "base": years[0][1]}
     return draft(text, _asked(d, one, item, years[-1][1]), program.compound_growth, params, (percent("growth"),), {
@@ -200,8 +210,12 @@ def filer_sum_of_years(d: Draw) -> Draft:
                        "NetCashProvidedByUsedInOperatingActivities"])]  # fmt: skip
     years = _years(d, one, item, 3, 9)
     params = {**_params(one, item, years, scale=1e9), "ends": [end for _, end in years]}
-    text = f"Cumulatively over {_span(years)} (both included), what was {name_of(d, one)}'s {item.name}, in billions of USD, {d.digits(2)}?"
-    return draft(text, _asked(d, one, item, years[-1][1]), program.sum_of_periods, params, (AskedValue("total", unit="billion USD", decimals=2),), {
+    text = (
+        f"Cumulatively over {_span(years)} (both included), "
+        f"what was {name_of(d, one)}'s {item.name}, in billions of USD, {d.digits(2)}?"
+    )
+    ask = AskedValue("total", unit="billion USD", decimals=2)
+    return draft(text, _asked(d, one, item, years[-1][1]), program.sum_of_periods, params, (ask,), {
         "without the first year": (program.sum_of_periods, {**params, "ends": [end for _, end in years[1:]]}),
         "in millions": (program.sum_of_periods, {**params, "scale": 1e6}),
     })  # fmt: skip
@@ -215,10 +229,11 @@ def filer_last_quarter(d: Draw) -> Draft:
     filers.own_filing(d, one, item.concept, nine, NINE_MONTHS)
     params = {"company": one.ticker, "item": item.concept, "end": end, "nine": nine, "days": YEAR, "scale": 1e6}
     text = (
-        f"Derive {name_of(d, one)}'s {item.name} in the fourth quarter of fiscal year {year} as the fiscal year less the first nine months, each as "
-        f"first filed, in million USD, {d.digits(0)}."
+        f"Derive {name_of(d, one)}'s {item.name} in the fourth quarter of fiscal year {year} as the "
+        f"fiscal year less the first nine months, each as first filed, in million USD, {d.digits(0)}."
     )
-    return draft(text, d.asked_after(fact.filed, 1500), program.rest_of_year, params, (AskedValue("value", unit="million USD", decimals=0),), {
+    ask = AskedValue("value", unit="million USD", decimals=0)
+    return draft(text, d.asked_after(fact.filed, 1500), program.rest_of_year, params, (ask,), {
         "the whole year": (program.item_value, params),
         "the first nine months": (program.item_value, {**params, "end": nine, "days": NINE_MONTHS}),
     })  # fmt: skip

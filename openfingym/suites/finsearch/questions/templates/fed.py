@@ -59,10 +59,13 @@ def fed_range_now(d: Draw) -> Draft:
 def fed_last_change(d: Draw) -> Draft:
     as_of = _between_meetings(d)
     text = d.one(["When did the FOMC last change its target range for the federal funds rate, and by how many basis points?",
-                  "Which was the most recent date on which the Fed moved its policy rate, and how large was the move in basis points (signed)?",
-                  "Date and size (basis points, negative for a cut) of the latest change of the federal funds target range?",
+                  "Which was the most recent date on which the Fed moved its policy rate, "
+                  "and how large was the move in basis points (signed)?",
+                  "Date and size (basis points, "
+                  "negative for a cut) of the latest change of the federal funds target range?",
                   "The Fed's last rate move so far: of which day is the statement, and how many basis points was it?",
-                  "How many basis points, and on which date, was the latest hike or cut by the Federal Reserve? Negative for a cut.",
+                  "How many basis points, and on which date, was the latest hike or cut by the Federal Reserve? "
+                  "Negative for a cut.",
                   ])  # fmt: skip
     asks = (AskedValue("date", "date"), AskedValue("change", unit="basis points", decimals=0))
     return _fed(d, text, as_of, official.last_change, {}, asks, {
@@ -77,7 +80,8 @@ def fed_range_on(d: Draw) -> Draft:
     when = shifted(day, d.one([0, 0, 9, 16]))
     as_of = d.asked_after(when, 900)
     text = (
-        f"After the FOMC's statement of {d.day(day)}, what was the federal funds target range, in percent, {d.digits(2)}?"
+        f"After the FOMC's statement of {d.day(day)}, "
+        f"what was the federal funds target range, in percent, {d.digits(2)}?"
         if when == day
         else f"Which federal funds target range was in force on {d.day(when)}? Both bounds in percent, {d.digits(2)}."
     )
@@ -96,8 +100,8 @@ def fed_total(d: Draw) -> Draft:
     first, last = shifted(days[low], -3), shifted(days[high], 3)
     as_of = d.asked_after(last, 700)
     text = (
-        f"By how many basis points in total did the FOMC change the upper bound of its target range from {d.day(first)} to "
-        f"{d.day(last)}, and how many statements changed it?"
+        "By how many basis points in total did the FOMC change the upper bound of its target "
+        f"range from {d.day(first)} to {d.day(last)}, and how many statements changed it?"
     )
     asks = (
         AskedValue("total", unit="basis points", decimals=0),
@@ -123,8 +127,9 @@ def fed_changes_table(d: Draw) -> Draft:
         raise SkipError("too few or too many")
     as_of = d.asked_after(last, 700)
     text = (
-        f"Tabulate every change of the federal funds target range from {d.day(first)} through {d.day(last)}: the date of the "
-        f"statement, the change in basis points (negative for a cut), and the new upper bound in percent ({d.digits(2)}), by date ascending."
+        f"Tabulate every change of the federal funds target range from {d.day(first)} through {d.day(last)}: "
+        "the date of the statement, the change in basis points (negative for a cut), "
+        f"and the new upper bound in percent ({d.digits(2)}), by date ascending."
     )
     asks = (
         AskedValue("date", "date"),
@@ -146,8 +151,9 @@ def yield_on_fed_days(d: Draw) -> Draft:
     params = {"first": days[low], "last": days[high], "yield": symbol}
     as_of = d.asked_after(days[high], 700)
     text = (
-        f"On which FOMC statement day from {d.day(days[low])} to {d.day(days[high])} did the {tenor} US Treasury par yield move "
-        f"most (in absolute terms) against the business day before, and by how many basis points (signed, {d.digits(0)})?"
+        f"On which FOMC statement day from {d.day(days[low])} to {d.day(days[high])} "
+        f"did the {tenor} US Treasury par yield move most (in absolute terms) against the business day before, "
+        f"and by how many basis points (signed, {d.digits(0)})?"
     )
     asks = (AskedValue("date", "date"), AskedValue("change", unit="basis points", decimals=0))
     return _fed(d, text, as_of, official.yields_on_decisions, params, asks, {

@@ -67,7 +67,9 @@ _FLOWS = {
     "ComprehensiveIncomeNetOfTax": "total comprehensive income",
     "DepreciationDepletionAndAmortization": "depreciation and amortization (cash flow statement)",
     "AmortizationOfIntangibleAssets": "amortization of intangible assets",
-    "IncreaseDecreaseInInventories": "cash flow effect of the change in inventories (an increase of inventories positive)",
+    "IncreaseDecreaseInInventories": (
+        "cash flow effect of the change in inventories (an increase of inventories positive)"
+    ),
 }
 _POINTS = {
     "Assets": "total assets",

@@ -78,7 +78,8 @@ def fx_latest(d: Draw) -> Draft:
         f"What is the latest {pair.words(d)} rate {_basis(d)}? Answer in {pair.quote}, {d.digits(4)}.",
         f"{_basis(d)}，{pair.words(d)}的最新汇率是多少？以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
-    return _draft(d, pair, text, as_of, market.latest_level, params, (AskedValue("rate", unit=_unit(pair), decimals=4),), {
+    ask = AskedValue("rate", unit=_unit(pair), decimals=4)
+    return _draft(d, pair, text, as_of, market.latest_level, params, (ask,), {
         "the fixing before": (market.latest_level, {**params, "back": 1}),
         "quoted the other way round": (market.latest_level, _inverse(params)),
     })  # fmt: skip
@@ -124,9 +125,11 @@ def fx_latest_points(d: Draw) -> Draft:
     as_of = d.asked_around(_days(d, pair))
     params = _params(pair, first=recent(as_of), scale=10_000.0)
     text = d.say(
-        f"The latest {pair.words(d)} fixing: how many pips (0.0001 {pair.quote}) above or below the fixing before is it, "
-        f"{_basis(d)}? Give a signed number, {d.digits(0)}.",
-        f"{pair.words(d)}最近一次定价比上一次定价高（或低）多少个基点（1个基点=0.0001{CURRENCIES[pair.quote][1]}）？"
+        f"The latest {pair.words(d)} fixing: how many pips "
+        f"(0.0001 {pair.quote}) above or below the fixing before is it, {_basis(d)}? "
+        f"Give a signed number, {d.digits(0)}.",
+        f"{pair.words(d)}最近一次定价比上一次定价高"
+        f"（或低）多少个基点（1个基点=0.0001{CURRENCIES[pair.quote][1]}）？"
         f"{_basis(d)}，带正负号，{d.digits(0)}。",
     )
     ask = AskedValue("points", decimals=0, rule="within", tolerance=1.0)
@@ -142,9 +145,10 @@ def fx_latest_day(d: Draw) -> Draft:
     as_of = d.asked_around(_days(d, pair))
     params = _params(pair, first=recent(as_of))
     text = d.say(
-        f"Of which date is the most recent {pair.words(d)} fixing that is available, {_basis(d)}, and what was the rate "
-        f"in {pair.quote}, {d.digits(4)}?",
-        f"目前可得的最近一次{pair.words(d)}定价是哪一天的？当日汇率是多少（以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}）？"
+        f"Of which date is the most recent {pair.words(d)} fixing that is available, "
+        f"{_basis(d)}, and what was the rate in {pair.quote}, {d.digits(4)}?",
+        f"目前可得的最近一次{pair.words(d)}定价是哪一天的？"
+        f"当日汇率是多少（以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}）？"
         f"{_basis(d)}。",
     )
     asks = (AskedValue("date", "date"), AskedValue("rate", unit=pair.quote, decimals=4))
@@ -169,9 +173,10 @@ def fx_latest_since(d: Draw) -> Draft:
         f"{pair.words(d)}{'本月' if since == 'month' else '今年'}以来的累计涨跌幅是多少",
     )
     text += d.say(
-        f" up to its latest fixing, measured from the last fixing of the previous {since}, {_basis(d)}? Answer in percent, "
-        f"{d.digits(2)}.",
-        f"（最新定价相对{'上月' if since == 'month' else '上年'}最后一次定价）？{_basis(d)}，以百分比表示，{d.digits(2)}。",
+        f" up to its latest fixing, measured from the last fixing of the previous {since}, {_basis(d)}? "
+        f"Answer in percent, {d.digits(2)}.",
+        f"（最新定价相对{'上月' if since == 'month' else '上年'}最后一次定价）？"
+        f"{_basis(d)}，以百分比表示，{d.digits(2)}。",
     )
     return _draft(d, pair, text, as_of, market.latest_since, params, (_percent(),), {
         "since the other": (market.latest_since, {**params, "since": "month" if since == "year" else "year"}),
@@ -186,11 +191,13 @@ def fx_latest_of_days(d: Draw) -> Draft:
     params = _params(pair, first=recent(as_of), days=count, which=which)
     words = {"mean": ("average", "平均"), "highest": ("highest", "最高"), "lowest": ("lowest", "最低")}[which]
     text = d.say(
-        f"Over the {count} most recent fixings, what is the {words[0]} {pair.words(d)} rate {_basis(d)}? In {pair.quote}, "
-        f"{d.digits(4)}.",
-        f"{_basis(d)}，最近{count}次定价中，{pair.words(d)}的{words[1]}汇率是多少？以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
+        f"Over the {count} most recent fixings, what is the {words[0]} {pair.words(d)} rate {_basis(d)}? "
+        f"In {pair.quote}, {d.digits(4)}.",
+        f"{_basis(d)}，最近{count}次定价中，{pair.words(d)}的{words[1]}汇率是多少？"
+        f"以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
-    return _draft(d, pair, text, as_of, market.latest_of_days, params, (AskedValue("rate", unit=pair.quote, decimals=4),), {
+    ask = AskedValue("rate", unit=pair.quote, decimals=4)
+    return _draft(d, pair, text, as_of, market.latest_of_days, params, (ask,), {
         "the latest alone": (market.latest_level, _params(pair, first=recent(as_of))),
         "over twice as many": (market.latest_of_days, {**params, "days": 2 * count}),
     })  # fmt: skip
@@ -226,10 +233,12 @@ def fx_between_days(d: Draw) -> Draft:
     params = _params(pair, percent=True, to=days[-1], first=days[0], last=days[-1], **{"from": days[0]})
     verb = d.one(["appreciate or depreciate", "change"])
     text = d.say(
-        f"From {d.day(days[0])} to {d.day(days[-1])}, by how many percent did the {CURRENCIES[pair.base][0]} {verb} against "
-        f"the {CURRENCIES[pair.quote][0]} ({pair.code}), {_basis(d)}? Negative for a depreciation, {d.digits(2)}.",
-        f"从{d.day(days[0])}到{d.day(days[-1])}，{CURRENCIES[pair.base][1]}对{CURRENCIES[pair.quote][1]}升值或贬值了百分之几"
-        f"（{pair.code}，{_basis(d)}）？贬值为负，{d.digits(2)}。",
+        f"From {d.day(days[0])} to {d.day(days[-1])}, by how many percent did the "
+        f"{CURRENCIES[pair.base][0]} {verb} against the {CURRENCIES[pair.quote][0]} ({pair.code}), {_basis(d)}? "
+        f"Negative for a depreciation, {d.digits(2)}.",
+        f"从{d.day(days[0])}到{d.day(days[-1])}，{CURRENCIES[pair.base][1]}对"
+        f"{CURRENCIES[pair.quote][1]}升值或贬值了百分之几（{pair.code}，{_basis(d)}）？"
+        f"贬值为负，{d.digits(2)}。",
     )
     return _draft(d, pair, text, as_of, market.change_between, params, (_percent(),), {
         "of the other currency": (market.change_between, _inverse(params)),
@@ -250,10 +259,12 @@ def fx_of_month(d: Draw) -> Draft:
              "lowest": ("lowest daily", "最低"), "last": ("last", "月末")}[which]  # fmt: skip
     text = d.say(
         f"In {d.day(month)}, what was the {words[0]} {pair.words(d)} rate {_basis(d)}? In {pair.quote}, {d.digits(4)}.",
-        f"{d.day(month)}，{pair.words(d)}的{words[1]}汇率是多少？{_basis(d)}，以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
+        f"{d.day(month)}，{pair.words(d)}的{words[1]}汇率是多少？"
+        f"{_basis(d)}，以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
     other = "last" if which != "last" else "mean"
-    return _draft(d, pair, text, as_of, market.period_statistic, params, (AskedValue("rate", unit=pair.quote, decimals=4),), {
+    ask = AskedValue("rate", unit=pair.quote, decimals=4)
+    return _draft(d, pair, text, as_of, market.period_statistic, params, (ask,), {
         f"the {other} of the month": (market.period_statistic, {**params, "which": other}),
     })  # fmt: skip
 

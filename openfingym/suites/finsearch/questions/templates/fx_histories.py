@@ -52,10 +52,11 @@ def fx_largest_month(d: Draw) -> Draft:
     params = _params(pair, first=f"{_month_after(first, -1)}-01", last=month_end(last), which=which, percent=True)
     words = {"rise": ("increase", "单月最大涨幅"), "fall": ("decrease", "单月最大跌幅")}[which]
     text = d.say(
-        f"From {d.day(first)} to {d.day(last)}, in which month did {pair.words(d)} have its largest single-month percentage "
-        f"{words[0]}, from the last fixing of a month to the last of the next, {_basis(d)}? Give the month and the "
-        f"change in percent, {d.digits(2)}.",
-        f"从{d.day(first)}到{d.day(last)}，{pair.words(d)}的{words[1]}出现在哪个月（以每月最后一次定价计算，{_basis(d)}）？"
+        f"From {d.day(first)} to {d.day(last)}, in which month did {pair.words(d)} have its largest "
+        f"single-month percentage {words[0]}, from the last fixing of a month to the last of the next, {_basis(d)}? "
+        f"Give the month and the change in percent, {d.digits(2)}.",
+        f"从{d.day(first)}到{d.day(last)}，{pair.words(d)}的{words[1]}出现在哪个月"
+        f"（以每月最后一次定价计算，{_basis(d)}）？"
         f"请给出月份和涨跌幅（%），{d.digits(2)}。",
     )
     return _draft(d, pair, text, as_of, market.largest_month, params, (AskedValue("month", "date"), _percent()), {
@@ -82,11 +83,14 @@ def fx_large_days(d: Draw) -> Draft:
     params["size"] = round((moves[count - 1] + moves[count]) / 2, 2)
     words = {"rise": ("rose", "上涨超过"), "fall": ("fell", "下跌超过")}[which]
     text = d.say(
-        f"On which dates between {d.day(first)} and {d.day(last)} was {pair.words(d)} fixed with a one-day change in which it "
-        f"{words[0]} by more than {params['size']}%, {_basis(d)}? List the dates with the changes in percent, "
-        f"{d.digits(2)}, as a table in ascending order of dates. (Start from the change between the first two fixings of the span.)",
-        f"在{d.day(first)}至{d.day(last)}期间，{pair.words(d)}单日{words[1]}{params['size']}%的是哪些日期？{_basis(d)}，"
-        f"从该期间前两次定价之间的变动算起。请按日期升序列表，给出日期和当日涨跌幅（%），{d.digits(2)}。",
+        f"On which dates between {d.day(first)} and {d.day(last)} was {pair.words(d)} fixed "
+        f"with a one-day change in which it {words[0]} by more than {params['size']}%, {_basis(d)}? "
+        f"List the dates with the changes in percent, {d.digits(2)}, as a table in ascending order of dates. "
+        "(Start from the change between the first two fixings of the span.)",
+        f"在{d.day(first)}至{d.day(last)}期间，"
+        f"{pair.words(d)}单日{words[1]}{params['size']}%的是哪些日期？"
+        f"{_basis(d)}，从该期间前两次定价之间的变动算起。"
+        f"请按日期升序列表，给出日期和当日涨跌幅（%），{d.digits(2)}。",
     )
     return _draft(d, pair, text, as_of, market.large_days, params, (AskedValue("date", "date"), _percent()), {
         "rises for falls": (market.large_days, {**params, "which": "fall" if which == "rise" else "rise"}),
@@ -109,9 +113,11 @@ def fx_yearly_table(d: Draw) -> Draft:
     if changes:
         params["percent"] = True
         text = d.say(
-            f"For each calendar year from {span[0]} to {span[1]}, by how many percent did {pair.words(d)} change between the "
-            f"last fixing of the year before and the last of the year, {_basis(d)}? A table of years, {d.digits(2)}.",
-            f"请列表给出{span[0]}至{span[1]}各年{pair.words(d)}的年度涨跌幅（年末定价相对上年末定价，%，{d.digits(2)}），{_basis(d)}。",
+            f"For each calendar year from {span[0]} to {span[1]}, by how many percent did {pair.words(d)} "
+            f"change between the last fixing of the year before and the last of the year, {_basis(d)}? "
+            f"A table of years, {d.digits(2)}.",
+            f"请列表给出{span[0]}至{span[1]}各年{pair.words(d)}的年度涨跌幅"
+            f"（年末定价相对上年末定价，%，{d.digits(2)}），{_basis(d)}。",
         )
         return _draft(d, pair, text, as_of, market.yearly_changes, params, (AskedValue("year", "date"), _percent()), {
             "of the other currency": (market.yearly_changes, _inverse(params)),
@@ -119,7 +125,8 @@ def fx_yearly_table(d: Draw) -> Draft:
     text = d.say(
         f"Make a table of the {words[0]} {pair.words(d)} rate of each calendar year from {span[0]} to {span[1]}, "
         f"{_basis(d)}, in {pair.quote}, {d.digits(4)}.",
-        f"请列表给出{span[0]}至{span[1]}各年{pair.words(d)}的{words[1]}汇率，{_basis(d)}，以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
+        f"请列表给出{span[0]}至{span[1]}各年{pair.words(d)}的{words[1]}汇率，"
+        f"{_basis(d)}，以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
     other = "last" if which != "last" else "mean"
     asks = (AskedValue("year", "date"), AskedValue("rate", unit=pair.quote, decimals=4))
@@ -139,11 +146,13 @@ def fx_longest_run(d: Draw) -> Draft:
     words = {"rises": ("rising", "连续上涨"), "falls": ("falling", "连续下跌")}[which]
     unit = ("month-end fixings", "月末定价", "months", "个月") if monthly else ("fixings", "定价", "fixings", "次定价")
     text = d.say(
-        f"What was the longest unbroken run of {words[0]} {unit[0]} of {pair.words(d)} within {d.day(first)} to {d.day(last)}, "
-        f"{_basis(d)}, each compared with the one before? Give the first and the last {'month' if monthly else 'date'} of the "
-        f"run and its length in {unit[2]}.",
-        f"在{d.day(first)}至{d.day(last)}期间，{pair.words(d)}{unit[1]}{words[1]}（逐次与前一次比较）最长的一段从何时开始、"
-        f"到何时结束、共持续多少{unit[3]}？{_basis(d)}。",
+        f"What was the longest unbroken run of {words[0]} {unit[0]} of {pair.words(d)} within "
+        f"{d.day(first)} to {d.day(last)}, {_basis(d)}, each compared with the one before? "
+        f"Give the first and the last {'month' if monthly else 'date'} of the run and its length in {unit[2]}.",
+        f"在{d.day(first)}至{d.day(last)}期间，"
+        f"{pair.words(d)}{unit[1]}{words[1]}（逐次与前一次比较）最长的一段从何时开始、"
+        f"到何时结束、共持续多少{unit[3]}？"
+        f"{_basis(d)}。",
     )
     asks = (
         AskedValue("first", "date"),
@@ -162,9 +171,11 @@ def fx_drawdown(d: Draw) -> Draft:
     as_of, first, last = _span(d, pair, 20, 150)
     params = _params(pair, first=f"{first}-01", last=month_end(last))
     text = d.say(
-        f"Between {d.day(first)} and {d.day(last)}, what was the maximum drawdown of {pair.words(d)} on daily fixings, "
-        f"{_basis(d)}? Name the date of the peak, the date of the trough, and the fall in percent, {d.digits(2)}, negative.",
-        f"{d.day(first)}至{d.day(last)}期间，{pair.words(d)}（按每日定价，{_basis(d)}）的最大回撤是多少？"
+        f"Between {d.day(first)} and {d.day(last)}, "
+        f"what was the maximum drawdown of {pair.words(d)} on daily fixings, {_basis(d)}? "
+        f"Name the date of the peak, the date of the trough, and the fall in percent, {d.digits(2)}, negative.",
+        f"{d.day(first)}至{d.day(last)}期间，"
+        f"{pair.words(d)}（按每日定价，{_basis(d)}）的最大回撤是多少？"
         f"请给出峰值日期、谷值日期和回撤幅度（%，以负数表示，{d.digits(2)}）。",
     )
     asks = (AskedValue("peak", "date"), AskedValue("trough", "date"), _percent("fall"))
@@ -188,10 +199,12 @@ def fx_extreme_day(d: Draw) -> Draft:
         raise SkipError("two days are as good as equal")
     words = {"highest": ("peak", "最高"), "lowest": ("bottom out", "最低")}[which]
     text = d.say(
-        f"When did {pair.words(d)} {words[0]} between {d.day(first)} and {d.day(last)}, and at which rate, {_basis(d)}? Date and "
-        f"rate in {pair.quote}, {d.digits(4)}.",
-        f"{d.day(first)}至{d.day(last)}之间，{pair.words(d)}在哪一天达到{words[1]}，当日汇率是多少？{_basis(d)}，"
-        f"以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
+        f"When did {pair.words(d)} {words[0]} between {d.day(first)} and {d.day(last)}, "
+        f"and at which rate, {_basis(d)}? "
+        f"Date and rate in {pair.quote}, {d.digits(4)}.",
+        f"{d.day(first)}至{d.day(last)}之间，"
+        f"{pair.words(d)}在哪一天达到{words[1]}，当日汇率是多少？"
+        f"{_basis(d)}，以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
     asks = (AskedValue("date", "date"), AskedValue("rate", unit=pair.quote, decimals=4))
     return _draft(d, pair, text, as_of, market.extreme_day, params, asks, {
@@ -212,10 +225,11 @@ def fx_count_beyond(d: Draw) -> Draft:
     params["level"] = level
     first_day = market.first_day_beyond(d.world, params)
     text = d.say(
-        f"On how many fixings from {d.day(first)} through {d.day(last)} was {pair.words(d)} {which} {level:g}, {_basis(d)}, and "
-        f"which date was the first of them?",
-        f"自{d.day(first)}至{d.day(last)}，{pair.words(d)}{'高于' if which == 'above' else '低于'}{level:g}的定价共有多少次，"
-        f"第一次出现在哪一天？{_basis(d)}。",
+        f"On how many fixings from {d.day(first)} through {d.day(last)} was {pair.words(d)} {which} {level:g}, "
+        f"{_basis(d)}, and which date was the first of them?",
+        f"自{d.day(first)}至{d.day(last)}，{pair.words(d)}{'高于' if which == 'above' else '低于'}"
+        f"{level:g}的定价共有多少次，第一次出现在哪一天？"
+        f"{_basis(d)}。",
     )
     if first_day[0] == "":
         raise SkipError("no day")
@@ -241,11 +255,14 @@ def fx_not_in_unison(d: Draw) -> Draft:
               "first": f"{shifted(first + '-01', -12)}", "last": month_end(first)}  # fmt: skip
     codes = [pair.code for pair in pairs]
     text = d.say(
-        f"During {d.day(first)}, did the daily changes of {', '.join(codes[:-1])} and {codes[-1]} always have the same sign "
-        f"{_basis(d)}? Among the days on which these three rates did not move in unison, find the date of the largest one-day "
-        f"increase of {codes[-1]}, and list the three rates of that day, {d.digits(4)}.",
-        f"{d.day(first)}，{'、'.join(codes)}三个汇率每日较前一次定价的变动方向是否始终一致（{_basis(d)}）？"
-        f"在方向不一致的日子里，{codes[-1]}单日升幅最大的是哪一天？请给出该日期以及当日三个汇率，{d.digits(4)}。",
+        f"During {d.day(first)}, did the daily changes of {', '.join(codes[:-1])} "
+        f"and {codes[-1]} always have the same sign {_basis(d)}? "
+        "Among the days on which these three rates did not move in unison, find the date of the "
+        f"largest one-day increase of {codes[-1]}, and list the three rates of that day, {d.digits(4)}.",
+        f"{d.day(first)}，{'、'.join(codes)}三个汇率每日较前一次定价的变动方向是否始终一致"
+        f"（{_basis(d)}）？"
+        f"在方向不一致的日子里，{codes[-1]}单日升幅最大的是哪一天？"
+        f"请给出该日期以及当日三个汇率，{d.digits(4)}。",
     )
     asks = (AskedValue("date", "date"), *(AskedValue(pair.code, unit=pair.quote, decimals=4) for pair in pairs))
     names = tuple(name for pair in pairs for name in pair.names)
@@ -274,19 +291,23 @@ def fx_ranked_changes(d: Draw) -> Draft:
     other_way = {**params, "named": [[name, [[s, -power] for s, power in legs]] for name, legs in named]}
     if table:
         text = d.say(
-            f"Rank {listed} by their change in value against the {CURRENCIES[quote][0]} between {span[0]} and {span[1]}, "
-            f"{_basis(d)}: a table of currency codes and changes in percent, {d.digits(2)}, the largest gain first.",
-            f"以{CURRENCIES[quote][1]}计价，{listed}在{span[0]}至{span[1]}之间的升贬值幅度分别是多少（{_basis(d)}）？"
+            f"Rank {listed} by their change in value against the {CURRENCIES[quote][0]} between {span[0]} and "
+            f"{span[1]}, {_basis(d)}: a table of currency codes and changes in percent, "
+            f"{d.digits(2)}, the largest gain first.",
+            f"以{CURRENCIES[quote][1]}计价，"
+            f"{listed}在{span[0]}至{span[1]}之间的升贬值幅度分别是多少（{_basis(d)}）？"
             f"请按涨幅从高到低列表，给出货币代码和涨跌幅（%），{d.digits(2)}。",
         )
         return Draft(text, as_of, market.changes_of_several, params, (base, _percent()), {
             "quoted the other way round": (market.changes_of_several, other_way),
         }, names, ("market: ECB reference rates",), COMPUTED, table=True)  # fmt: skip
     text = d.say(
-        f"Which of {listed} {'gained' if rose == 'rose' else 'lost'} most against the {CURRENCIES[quote][0]} from {span[0]} to "
-        f"{span[1]}, {_basis(d)}, and by how many percent ({d.digits(2)}, negative for a loss)?",
-        f"{span[0]}至{span[1]}期间，{listed}中对{CURRENCIES[quote][1]}{'升值' if rose == 'rose' else '贬值'}最多的是哪种货币，"
-        f"幅度是多少（%，贬值为负，{d.digits(2)}）？{_basis(d)}。",
+        f"Which of {listed} {'gained' if rose == 'rose' else 'lost'} most against the {CURRENCIES[quote][0]} "
+        f"from {span[0]} to {span[1]}, {_basis(d)}, and by how many percent ({d.digits(2)}, negative for a loss)?",
+        f"{span[0]}至{span[1]}期间，"
+        f"{listed}中对{CURRENCIES[quote][1]}{'升值' if rose == 'rose' else '贬值'}最多的是哪种货币，"
+        f"幅度是多少（%，贬值为负，{d.digits(2)}）？"
+        f"{_basis(d)}。",
     )
     return Draft(text, as_of, market.most_changed, params, (base, _percent()), {
         "the runner-up": (market.most_changed, {**params, "rank": 1}),

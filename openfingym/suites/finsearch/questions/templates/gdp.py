@@ -50,8 +50,7 @@ def gdp_of_vintage(d: Draw) -> Draft:
     params = {"series": code, "period": period, "vintage": vintage, "scale": scale}
     text = (
         f"How large was {GDP} of {name} in {_quarter(period)} "
-        f"{'in its first published estimate' if vintage == 'first' else f'in the estimate available on {d.day(as_of[:10])}'}, in "
-        f"{unit}, {d.digits(3)}?"
+        f"{'in its first published estimate' if vintage == 'first' else f'in the estimate available on {d.day(as_of[:10])}'}, in {unit}, {d.digits(3)}?"
     )
     return _draft(text, as_of, official.value_of, params, (AskedValue("GDP", unit=unit, decimals=3),), {
         "the other vintage": (official.value_of, {**params, "vintage": "last" if vintage == "first" else "first"}),
@@ -78,8 +77,8 @@ def gdp_growth(d: Draw) -> Draft:
     words = {"q": "quarter-over-quarter growth", "y": "year-over-year growth",
              "a": "annualised quarter-over-quarter growth"}[kind]  # fmt: skip
     text = (
-        f"In the data of {d.day(as_of[:10])}, what is the {words} of real GDP of {name} in {_quarter(period)}, in percent, "
-        f"{d.digits(2)}?"
+        f"In the data of {d.day(as_of[:10])}, "
+        f"what is the {words} of real GDP of {name} in {_quarter(period)}, in percent, {d.digits(2)}?"
     )
     other = {"q": {"base": _back(period, 4)}, "y": {"base": _back(period, 1)}, "a": {"change": "percent"}}[kind]
     return _draft(text, as_of, official.compared_periods, params, (_percent(),), {
@@ -97,8 +96,9 @@ def gdp_revision(d: Draw) -> Draft:
         raise SkipError("not then")
     params = {"series": code, "period": period, "change": "percent"}
     text = (
-        f"By how many percent had the level of real GDP of {name} in {_quarter(period)} been revised by {d.day(as_of[:10])}, "
-        f"compared with its first estimate? {d.digits(2).capitalize()}, signed."
+        f"By how many percent had the level of real GDP of {name} in {_quarter(period)} "
+        f"been revised by {d.day(as_of[:10])}, compared with its first estimate? "
+        f"{d.digits(2).capitalize()}, signed."
     )
     return _draft(text, as_of, official.revision_of, params, (_percent("revision"),), {
         "growth over the quarter before": (official.compared_periods, {**params, "base": _back(period, 1)}),
@@ -121,9 +121,10 @@ def gdp_worst_quarter(d: Draw) -> Draft:
     }
     words = "quarter over quarter" if lag == 1 else "year over year"
     text = (
-        f"In which quarter from the first of {first} to the last of {last} did real GDP of {name} {'grow' if which == 'rise' else 'shrink'} "
-        f"most{' (or grow least)' if which == 'fall' else ''}, {words}, by the data available on {d.day(as_of[:10])}? Name the first "
-        f"month of the quarter (YYYY-MM) and the rate in percent, {d.digits(2)}."
+        f"In which quarter from the first of {first} to the last of {last} did real GDP "
+        f"of {name} {'grow' if which == 'rise' else 'shrink'} most{' (or grow least)' if which == 'fall' else ''}, "
+        f"{words}, by the data available on {d.day(as_of[:10])}? "
+        f"Name the first month of the quarter (YYYY-MM) and the rate in percent, {d.digits(2)}."
     )
     return _draft(text, as_of, official.largest_change, params, (AskedValue("quarter", "date"), _percent("growth")), {
         "the runner-up": (official.largest_change, {**params, "rank": 1}),
@@ -148,9 +149,10 @@ def gdp_compared(d: Draw) -> Draft:
         "power": 1.0 / years,
     }
     text = (
-        f"Rank {', '.join(name for name, _ in named)} by {'average annual (compound) growth' if rate else 'total growth'} of real GDP between "
-        f"{_quarter(start)} and {_quarter(end)}, by data as of {d.day(as_of[:10])}: a table of names and percent, {d.digits(2)}, "
-        f"the fastest first."
+        f"Rank {', '.join(name for name, _ in named)} by "
+        f"{'average annual (compound) growth' if rate else 'total growth'} of real "
+        f"GDP between {_quarter(start)} and {_quarter(end)}, by data as of {d.day(as_of[:10])}: "
+        f"a table of names and percent, {d.digits(2)}, the fastest first."
     )
     ask = AskedValue("economy", "text", choices=tuple(name.removeprefix("the ") for name, _ in COUNTRIES.values()),
               accept={"United States": ("US", "USA"), "euro area": ("eurozone",), "Switzerland": ("CHE",), "Japan": ("JP",)})  # fmt: skip
@@ -168,9 +170,9 @@ def gdp_table(d: Draw) -> Draft:
     as_of = d.asked_after(max("2000-08-01", shifted(end, 330)), 3000)
     params = {"series": code, "first": _back(start, lag), "last": end, "lag": lag, "change": "percent"}
     text = (
-        f"Tabulate {'quarter-over-quarter' if lag == 1 else 'year-over-year'} real GDP growth of {name} for every quarter from "
-        f"{_quarter(start)} through {_quarter(end)}, as published by {d.day(as_of[:10])}: first month of the quarter (YYYY-MM) "
-        f"and percent, {d.digits(2)}, oldest first."
+        f"Tabulate {'quarter-over-quarter' if lag == 1 else 'year-over-year'} real GDP growth of "
+        f"{name} for every quarter from {_quarter(start)} through {_quarter(end)}, as published by "
+        f"{d.day(as_of[:10])}: first month of the quarter (YYYY-MM) and percent, {d.digits(2)}, oldest first."
     )
     other = {**params, "lag": 5 - lag, "first": _back(start, 5 - lag)}
     return _draft(text, as_of, official.growth_table, params, (AskedValue("quarter", "date"), _percent("growth")), {

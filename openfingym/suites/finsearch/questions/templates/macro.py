@@ -9,7 +9,10 @@ from openfingym.suites.finsearch.questions.programs import official
 
 MACRO, ACCOUNTS = "macroeconomy", "macroeconomy"
 RELEASED = "A release states the figure: rounding alone may differ."
-COMPUTED = "Computed from published figures that may be rounded before: half a unit of the last asked place more than rounding."
+COMPUTED = (
+    "Computed from published figures that may be rounded before: "
+    "half a unit of the last asked place more than rounding."
+)
 
 
 class Series(NamedTuple):
@@ -132,7 +135,10 @@ def macro_latest_growth(d: Draw) -> Draft:
     as_of, lag = _asked(d), d.one([1, 3, 12])
     words, ask, more = _change(one)
     span = {1: "the month before", 3: "three months before", 12: "the same month of the year before"}[lag]
-    text = f"By the data published so far, what is the latest {words} of {one.name} from {span}, {d.digits(ask.decimals or 0)}?"
+    text = (
+        "By the data published so far, "
+        f"what is the latest {words} of {one.name} from {span}, {d.digits(ask.decimals or 0)}?"
+    )
     params = {"series": name, "lag": lag, **more}
     return _draft(text, as_of, official.latest_compared, params, (ask,), {
         "the period before": (official.latest_compared, {**params, "back": 1}),
@@ -145,8 +151,8 @@ def macro_latest_revision(d: Draw) -> Draft:
     name, one = _series(d, REVISED)
     as_of = _asked(d)
     text = (
-        f"Take the month before the latest published one: by how much has the figure for {one.name} been revised from its "
-        f"first publication to now{_unit(one)}, signed, {d.digits(one.decimals)}?"
+        f"Take the month before the latest published one: by how much has the figure for {one.name} "
+        f"been revised from its first publication to now{_unit(one)}, signed, {d.digits(one.decimals)}?"
     )
     return _draft(text, as_of, official.latest_revision, {"series": name}, (_ask(one, "revision"),), {
         "the change of the latest month": (official.latest_compared, {"series": name, "lag": 1, "change": "difference"}),
@@ -167,8 +173,14 @@ def macro_first_or_known(d: Draw) -> Draft:
     params = {"series": name, "period": period, "vintage": vintage}
     known = d.world.vintages(name, period)[-1].known
     text = {
-        "first": f"At what level was {one.name} for {d.day(_month(period))} first published{_unit(one)}, {d.digits(one.decimals)}?",
-        "last": f"What was {one.name} for {d.day(_month(period))}, as revised by {d.day(known)}{_unit(one)}, {d.digits(one.decimals)}?",
+        "first": (
+            f"At what level was {one.name} for {d.day(_month(period))} "
+            f"first published{_unit(one)}, {d.digits(one.decimals)}?"
+        ),
+        "last": (
+            f"What was {one.name} for {d.day(_month(period))}, "
+            f"as revised by {d.day(known)}{_unit(one)}, {d.digits(one.decimals)}?"
+        ),
     }[vintage]
     return _draft(text, as_of, official.value_of, params, (_ask(one),), {
         "the other vintage": (official.value_of, {**params, "vintage": "last" if vintage == "first" else "first"}),
@@ -187,8 +199,8 @@ def macro_known_on(d: Draw) -> Draft:
     as_of = d.asked_after(vintages[-1].known, 2500)
     params = {"series": name, "period": period, "day": day}
     text = (
-        f"As known on {d.day(day)}, what was {one.name} for {d.day(_month(period))}{_unit(one)} ({d.digits(one.decimals)}, "
-        f"without later revisions)?"
+        f"As known on {d.day(day)}, what was {one.name} for {d.day(_month(period))}{_unit(one)} "
+        f"({d.digits(one.decimals)}, without later revisions)?"
     )
     return _draft(text, as_of, official.value_known_on, params, (_ask(one),), {
         "as revised last": (official.value_of, {"series": name, "period": period, "vintage": "last"}),
@@ -205,8 +217,9 @@ def macro_revision(d: Draw) -> Draft:
     params = {"series": name, "period": period, "change": "percent" if percent else "difference"}
     unit = " in percent of the first figure" if percent else _unit(one)
     text = (
-        f"From first publication to its last revision of {d.day(vintages[-1].known)}, by how much was the "
-        f"{d.day(_month(period))} figure of {one.name} revised{unit}? Signed, {d.digits(2 if percent else one.decimals)}."
+        f"From first publication to its last revision of {d.day(vintages[-1].known)}, "
+        f"by how much was the {d.day(_month(period))} figure of {one.name} revised{unit}? "
+        f"Signed, {d.digits(2 if percent else one.decimals)}."
     )
     ask = _percent("revision") if percent else _ask(one, "revision")
     return _draft(text, as_of, official.revision_of, params, (ask,), {
@@ -224,7 +237,10 @@ def macro_history(d: Draw) -> Draft:
     day = d.day(as_of[:10])
     if lag == 0:
         params = {"series": name, "period": period, "vintage": "last"}
-        text = f"In the data as they stand on {day}, what is the {d.day(_month(period))} value of {one.name}{_unit(one)}, {d.digits(one.decimals)}?"
+        text = (
+            f"In the data as they stand on {day}, "
+            f"what is the {d.day(_month(period))} value of {one.name}{_unit(one)}, {d.digits(one.decimals)}?"
+        )
         return _draft(text, as_of, official.value_of, params, (_ask(one),), {
             "the month before": (official.value_of, {**params, "period": points[points.index(period) - 1]}),
             "a year before": (official.value_of, {**params, "period": points[points.index(period) - 12]}),
@@ -233,8 +249,8 @@ def macro_history(d: Draw) -> Draft:
     base = points[points.index(period) - lag]
     params = {"series": name, "period": period, "base": base, **more}
     text = (
-        f"In data as of {day}: what was the {'month-over-month' if lag == 1 else 'year-over-year'} {words} of {one.name} in "
-        f"{d.day(_month(period))}, {d.digits(ask.decimals or 0)}?"
+        f"In data as of {day}: what was the {'month-over-month' if lag == 1 else 'year-over-year'} "
+        f"{words} of {one.name} in {d.day(_month(period))}, {d.digits(ask.decimals or 0)}?"
     )
     other = points[points.index(period) - (12 if lag == 1 else 1)]
     return _draft(text, as_of, official.compared_periods, params, (ask,), {
@@ -249,8 +265,9 @@ def macro_release_day(d: Draw) -> Draft:
     vintages = d.world.vintages(name, period)
     as_of = d.asked_after(vintages[-1].known, 2500)
     text = (
-        f"How large was the change of {one.name} in {d.day(_month(period))} from the month before when the month was first "
-        f"published, both figures as of that release{_unit(one)}? Signed, {d.digits(one.decimals)}."
+        f"How large was the change of {one.name} in {d.day(_month(period))} from the month "
+        f"before when the month was first published, both figures as of that release{_unit(one)}? "
+        f"Signed, {d.digits(one.decimals)}."
     )
     before = f"{int(period[:4]) - (period[5:7] == '01')}-{(int(period[5:7]) - 2) % 12 + 1:02d}-01"
     params = {"series": name, "period": period, "before": before}

@@ -57,9 +57,9 @@ def macro_extreme(d: Draw) -> Draft:
     params = {"series": name, "first": points[place], "last": points[place + count - 1], "which": which}
     day = d.day(as_of[:10])
     text = (
-        f"Using the vintage available on {day}: in which month between {d.day(_month(points[place]))} and "
-        f"{d.day(_month(points[place + count - 1]))} was {one.name} at its {which}, and what was the value{_unit(one)}, "
-        f"{d.digits(one.decimals)}?"
+        f"Using the vintage available on {day}: "
+        f"in which month between {d.day(_month(points[place]))} and {d.day(_month(points[place + count - 1]))} "
+        f"was {one.name} at its {which}, and what was the value{_unit(one)}, {d.digits(one.decimals)}?"
     )
     return _draft(text, as_of, official.extreme_period, params, (AskedValue("month", "date"), _ask(one)), {
         "the runner-up": (official.extreme_period, {**params, "rank": 1}),
@@ -87,9 +87,9 @@ def macro_count(d: Draw) -> Draft:
         "level": level,
     }
     text = (
-        f"In how many months from {d.day(_month(points[place][0]))} to {d.day(_month(points[place + count - 1][0]))} was "
-        f"{one.name} strictly {which} {level:g} ({'index points' if one.unit is None else one.unit}), in data as of "
-        f"{d.day(as_of[:10])}?"
+        f"In how many months from {d.day(_month(points[place][0]))} to "
+        f"{d.day(_month(points[place + count - 1][0]))} was {one.name} strictly {which} {level:g} "
+        f"({'index points' if one.unit is None else one.unit}), in data as of {d.day(as_of[:10])}?"
     )
     return _draft(text, as_of, official.count_periods, params, (AskedValue("months", decimals=0, rule="exact"),), {
         "on the other side": (official.count_periods, {**params, "which": "below" if which == "above" else "above"}),
@@ -117,10 +117,12 @@ def macro_yearly(d: Draw) -> Draft:
     }
     decimals = 1 if scale == 1000.0 or name not in ("UNRATE", "TCU") else 2
     text = (
-        f"Give a table with the {'total' if sums else 'average of the monthly figures'} of {one.name} for each calendar year from "
-        f"{first} to {last}, in {str(unit).replace('%', 'percent')}, {d.digits(decimals)}, as known on {d.day(as_of[:10])}."
+        f"Give a table with the {'total' if sums else 'average of the monthly figures'} "
+        f"of {one.name} for each calendar year from {first} to {last}, "
+        f"in {str(unit).replace('%', 'percent')}, {d.digits(decimals)}, as known on {d.day(as_of[:10])}."
     )
-    return _draft(text, as_of, official.yearly_means, params, (AskedValue("year", "date"), AskedValue("value", unit=unit, decimals=decimals)), {
+    asks = (AskedValue("year", "date"), AskedValue("value", unit=unit, decimals=decimals))
+    return _draft(text, as_of, official.yearly_means, params, asks, {
         "mean and sum exchanged": (official.yearly_means, {**params, "which": "mean" if sums else "sum"}),
     }, table=True)  # fmt: skip
 
@@ -139,11 +141,12 @@ def macro_trade_gap(d: Draw) -> Draft:
         "scale": 1000.0,
     }
     text = (
-        f"In which month from January {first} to December {last} was the US trade deficit (imports minus exports of goods and "
-        f"services) {'widest' if which == 'most' else 'narrowest'} by data known on {d.day(as_of[:10])}, and how many billion "
-        f"USD was it, {d.digits(1)}?"
+        f"In which month from January {first} to December {last} was the US trade deficit "
+        f"(imports minus exports of goods and services) {'widest' if which == 'most' else 'narrowest'} "
+        f"by data known on {d.day(as_of[:10])}, and how many billion USD was it, {d.digits(1)}?"
     )
-    return _draft(text, as_of, official.difference_of_series, params, (AskedValue("month", "date"), AskedValue("deficit", unit="billion USD", decimals=1)), {
+    asks = (AskedValue("month", "date"), AskedValue("deficit", unit="billion USD", decimals=1))
+    return _draft(text, as_of, official.difference_of_series, params, asks, {
         "the runner-up": (official.difference_of_series, {**params, "rank": 1}),
         "exports minus imports": (official.difference_of_series, {**params, "pair": ["BOPTEXP", "BOPTIMP"]}),
     })  # fmt: skip
@@ -160,10 +163,12 @@ def macro_largest_revision(d: Draw) -> Draft:
     as_of = d.asked_after(known, 2500)
     params = {"series": name, "first": first, "last": last}
     text = (
-        f"Among the months from {d.day(_month(first))} to {d.day(_month(last))}, for which one was the figure of {one.name} "
-        f"revised most, up or down, between its first publication and {d.day(known)}, and by how much{_unit(one)}? Signed, "
-        f"{d.digits(one.decimals)}."
+        f"Among the months from {d.day(_month(first))} to {d.day(_month(last))}, for which one was the figure of "
+        f"{one.name} revised most, up or down, "
+        f"between its first publication and {d.day(known)}, and by how much{_unit(one)}? "
+        f"Signed, {d.digits(one.decimals)}."
     )
-    return _draft(text, as_of, official.largest_revision, params, (AskedValue("month", "date"), _ask(one, "revision")), {
+    asks = (AskedValue("month", "date"), _ask(one, "revision"))
+    return _draft(text, as_of, official.largest_revision, params, asks, {
         "the runner-up": (official.largest_revision, {**params, "rank": 1}),
     })  # fmt: skip

@@ -119,11 +119,13 @@ def sim_dividends(d: Draw) -> Draft:
     as_of = d.asked_after(f"{year}-12-31", 1500)
     currency = {one for one in ("CNY", "HKD", "USD") if one == row["currency"]}.pop()
     text = d.say(
-        f"How much cash dividend per share (before tax, in {currency}) went ex-dividend for {_call(d, row)} in the calendar year {year} in total, {d.digits(2)}?",
+        "How much cash dividend per share (before tax, "
+        f"in {currency}) went ex-dividend for {_call(d, row)} in the calendar year {year} in total, {d.digits(2)}?",
         f"{_call(d, row)}在{year}年内除息的每股现金分红（税前）合计多少{_money(row)[1]}？{d.digits(2)}。",
     )
     before = {**params, "first": f"{int(year) - 1}-01-01", "last": f"{int(year) - 1}-12-31"}
-    return _draft(d, [row], text, as_of, traded.dividends, params, (AskedValue("dividend", unit=currency, decimals=2),), {
+    ask = AskedValue("dividend", unit=currency, decimals=2)
+    return _draft(d, [row], text, as_of, traded.dividends, params, (ask,), {
         "the year before": (traded.dividends, before),
         "two years": (traded.dividends, {**params, "first": before["first"]}),
     }, why="The announcement states the amount: rounding alone may differ.")  # fmt: skip
@@ -158,7 +160,8 @@ def sim_commodity_on_day(d: Draw) -> Draft:
         f"What was the {called[0]} daily close of {english} in {d.day(month)} (USD per {per[0]}, {d.digits(2)})?",
         f"{d.day(month)}{chinese}的{called[1]}日收盘价是多少美元/{per[1]}（{d.digits(2)}）？",
     )
-    return _draft(d, [row], text, as_of, market.period_statistic, params, (AskedValue("price", unit="USD", decimals=2),), {
+    ask = AskedValue("price", unit="USD", decimals=2)
+    return _draft(d, [row], text, as_of, market.period_statistic, params, (ask,), {
         "the last of the month": (market.period_statistic, {**params, "which": "last"}),
     })  # fmt: skip
 
@@ -170,10 +173,11 @@ def sim_note_future_on_day(d: Draw) -> Draft:
     params = {"symbol": row["symbol"], "first": days[0], "day": days[2], "field": "close"}
     english, _ = _named(row)
     text = (
-        f"At what price did the {english} ({row['symbol']}) settle on {d.day(days[2])}? Points as a decimal; the quote in points and 32nds "
-        f"is accepted as well."
+        f"At what price did the {english} ({row['symbol']}) settle on {d.day(days[2])}? "
+        "Points as a decimal; the quote in points and 32nds is accepted as well."
     )
-    return _draft(d, [row], text, as_of, market.bar_on, params, (AskedValue("price", rule="within", tolerance=0.0005),), {
+    ask = AskedValue("price", rule="within", tolerance=0.0005)
+    return _draft(d, [row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[1]}),
         "32nds taken for hundredths": (_misread, params),
     }, why="The contract is quoted in quarters of a 32nd: exact.")  # fmt: skip

@@ -62,9 +62,11 @@ def sim_index_largest_month(d: Draw) -> Draft:
         "percent": True,
     }
     text = d.say(
-        f"From {d.day(first)} to {d.day(last)}, in which month did the {_call(d, row)} experience the largest single-month "
-        f"{'increase' if which == 'rise' else 'decrease'}, and of how many percent ({d.digits(2)})?",
-        f"从{d.day(first)}到{d.day(last)}，{_call(d, row)}单月{'涨幅' if which == 'rise' else '跌幅'}最大的是哪个月？涨跌幅是多少（%，{d.digits(2)}）？",
+        f"From {d.day(first)} to {d.day(last)}, in which month did the {_call(d, row)} experience the largest "
+        f"single-month {'increase' if which == 'rise' else 'decrease'}, and of how many percent ({d.digits(2)})?",
+        f"从{d.day(first)}到{d.day(last)}，"
+        f"{_call(d, row)}单月{'涨幅' if which == 'rise' else '跌幅'}最大的是哪个月？"
+        f"涨跌幅是多少（%，{d.digits(2)}）？",
     )
     return _draft(d, [row], text, as_of, market.largest_month, params, (AskedValue("month", "date"), _percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
@@ -91,9 +93,12 @@ def sim_commodity_large_days(d: Draw) -> Draft:
     params["size"] = float(round((moves[count - 1] + moves[count]) / 2, 1))
     english, chinese = _named(row)
     text = d.say(
-        f"What were the specific dates from {d.day(first)} to {d.day(last)} when {english} {'rose' if which == 'rise' else 'dropped'} by more than "
-        f"${params['size']:g} in a single day (close to close within that span)? List the dates with the change in USD ({d.digits(1)}, signed), by date ascending.",
-        f"{d.day(first)}至{d.day(last)}期间，{chinese}单日{'上涨' if which == 'rise' else '下跌'}超过{params['size']:g}美元（收盘价对前一收盘价，均在该期间内）的具体日期有哪些？"
+        f"What were the specific dates from {d.day(first)} to {d.day(last)} when {english} "
+        f"{'rose' if which == 'rise' else 'dropped'} by more than ${params['size']:g} in a single day "
+        "(close to close within that span)? "
+        f"List the dates with the change in USD ({d.digits(1)}, signed), by date ascending.",
+        f"{d.day(first)}至{d.day(last)}期间，{chinese}单日{'上涨' if which == 'rise' else '下跌'}超过"
+        f"{params['size']:g}美元（收盘价对前一收盘价，均在该期间内）的具体日期有哪些？"
         f"请按日期升序列表，并给出当日涨跌额（美元，带正负号，{d.digits(1)}）。",
     )
     ask = AskedValue("change", unit="USD", decimals=1, rule="within", tolerance=0.11)
@@ -117,9 +122,13 @@ def sim_parities_not_in_unison(d: Draw) -> Draft:
     codes = [row["symbol"].split("-")[0] for row in rows]
     codes = [f"{code[:3]}/{code[3:]}" for code in codes]
     text = d.say(
-        f"During {d.day(first)}, did the daily changes in the central parity rates of {codes[0]}, {codes[1]} and {codes[2]} always have the same direction? Among the days "
-        f"when they did not, find the date of the greatest single increase of {codes[2]}, and list the three central parity rates of that day ({d.digits(4)}).",
-        f"{d.day(first)}期间，{'、'.join(codes)}三个人民币汇率中间价每日（较前一交易日）的变动方向是否始终一致？在方向不一致的日子中，请找出{codes[2]}中间价单日上调幅度最大的日期，"
+        f"During {d.day(first)}, did the daily changes in the central parity rates of {codes[0]}, "
+        f"{codes[1]} and {codes[2]} always have the same direction? "
+        f"Among the days when they did not, find the date of the greatest single increase of {codes[2]}, "
+        f"and list the three central parity rates of that day ({d.digits(4)}).",
+        f"{d.day(first)}期间，{'、'.join(codes)}三个人民币汇率中间价每日"
+        "（较前一交易日）的变动方向是否始终一致？"
+        f"在方向不一致的日子中，请找出{codes[2]}中间价单日上调幅度最大的日期，"
         f"并列出当日三个中间价，{d.digits(4)}。",
     )
     asks = (AskedValue("date", "date"), *(AskedValue(code, unit="CNY", decimals=4) for code in codes))
@@ -143,13 +152,17 @@ def sim_extreme_premium(d: Draw) -> Draft:
     }
     english, chinese = _named(a_row)
     text = d.say(
-        f"On which day from {d.day(first)} to {d.day(last)} was the premium of {english}'s A share ({a_row['symbol']}) over its H share ({h_row['symbol']}) {which}, with closes of the same "
+        f"On which day from {d.day(first)} to {d.day(last)} was the premium of {english}'s A share "
+        f"({a_row['symbol']}) over its H share ({h_row['symbol']}) {which}, with closes of the same "
         f"day and that day's HKD/CNY central parity rate, and how many percent was it ({d.digits(2)})?",
-        f"{d.day(first)}至{d.day(last)}，{chinese}A股（{a_row['symbol']}）相对H股（{h_row['symbol']}）的溢价率（同日收盘价，按当日港元兑人民币中间价折算）{'最高' if which == 'highest' else '最低'}的是哪一天，"
-        f"溢价率是多少（%，{d.digits(2)}）？",
+        f"{d.day(first)}至{d.day(last)}，{chinese}A股（{a_row['symbol']}）相对H股"
+        f"（{h_row['symbol']}）的溢价率（同日收盘价，"
+        f"按当日港元兑人民币中间价折算）{'最高' if which == 'highest' else '最低'}"
+        f"的是哪一天，溢价率是多少（%，{d.digits(2)}）？",
     )
     other = {**params, "which": "lowest" if which == "highest" else "highest"}
-    return _draft(d, [a_row, h_row], text, as_of, traded.extreme_premium, params, (AskedValue("date", "date"), _percent("premium")), {
+    asks = (AskedValue("date", "date"), _percent("premium"))
+    return _draft(d, [a_row, h_row], text, as_of, traded.extreme_premium, params, asks, {
         "the runner-up": (traded.extreme_premium, {**params, "rank": 1}),
         "the other end": (traded.extreme_premium, other),
     }, why=COMPUTED)  # fmt: skip
@@ -173,9 +186,13 @@ def sim_dual_value(d: Draw) -> Draft:
     }
     english, chinese = _named(a_row)
     text = d.say(
-        f"What was the market value of {english} (A: {a_row['symbol']}, H: {h_row['symbol']}) at the end of {year}, as A-share close × A shares + H-share close × H shares, with the last closes and the "
-        f"last HKD/CNY central parity of the year and the share counts at year-end, in million CNY, {d.digits(2)}?",
-        f"按“A股收盘价×A股股数+H股收盘价×H股股数”计算，{chinese}（A股{a_row['symbol']}，H股{h_row['symbol']}）{year}年末总市值是多少亿元人民币？收盘价与港元兑人民币中间价均取当年最后一个交易日，股数取年末数，{d.digits(2)}。",
+        f"What was the market value of {english} (A: {a_row['symbol']}, H: {h_row['symbol']}) at the end of {year}, "
+        "as A-share close × A shares + H-share close × H shares, with the last closes and the last "
+        f"HKD/CNY central parity of the year and the share counts at year-end, in million CNY, {d.digits(2)}?",
+        f"按“A股收盘价×A股股数+H股收盘价×H股股数”计算，{chinese}（A股{a_row['symbol']}，"
+        f"H股{h_row['symbol']}）{year}年末总市值是多少亿元人民币？"
+        "收盘价与港元兑人民币中间价均取当年最后一个交易日，"
+        f"股数取年末数，{d.digits(2)}。",
     )
     amount = traded.dual_value(d.world, params)[0]
     ask = AskedValue(
@@ -201,9 +218,14 @@ def sim_total_return(d: Draw) -> Draft:
     cash = d.rng.random() < 0.5
     params = {"symbol": row["symbol"], "from": days[low], "to": days[high], "cash": cash}
     text = d.say(
-        f"Bought at the close of {d.day(days[low])} and sold at the close of {d.day(days[high])}, what did one share of {_call(d, row)} return in percent, stock splits and bonus shares counted and "
-        f"{'cash dividends added without reinvestment' if cash else 'cash dividends left out'} ({d.digits(2)})? Prices are as traded.",
-        f"以{d.day(days[low])}收盘价买入、{d.day(days[high])}收盘价卖出{_call(d, row)}，考虑送转股或拆股，{'并计入现金分红（不再投资）' if cash else '不计现金分红'}，期间收益率是多少（%，{d.digits(2)}）？行情为不复权价格。",
+        f"Bought at the close of {d.day(days[low])} and sold at the close of {d.day(days[high])}, "
+        f"what did one share of {_call(d, row)} return in percent, stock splits and bonus shares counted and "
+        f"{'cash dividends added without reinvestment' if cash else 'cash dividends left out'} ({d.digits(2)})? "
+        "Prices are as traded.",
+        f"以{d.day(days[low])}收盘价买入、{d.day(days[high])}收盘价卖出{_call(d, row)}，"
+        f"考虑送转股或拆股，{'并计入现金分红（不再投资）' if cash else '不计现金分红'}，"
+        f"期间收益率是多少（%，{d.digits(2)}）？"
+        "行情为不复权价格。",
     )
     return _draft(d, [row], text, d.asked_after(days[high], 900), traded.total_return, params, (_percent("return"),), {
         "without the split": (traded.total_return, {**params, "splits": False}),
@@ -220,8 +242,12 @@ def sim_extreme_gap(d: Draw) -> Draft:
     params = {"symbols": symbols, "first": f"{first}-01", "last": month_end(last), "which": which, "scale": 10_000.0}
     (one, one_zh), (two, two_zh) = map(_named, rows)
     text = d.say(
-        f"When, from {d.day(first)} to {d.day(last)}, was {one} {'furthest above' if which == 'most' else 'lowest relative to'} {two} on closing rates of the same day, and by how many pips (first minus second, 0.0001, {d.digits(0)})?",
-        f"在{d.day(first)}至{d.day(last)}期间，{one_zh}相对{two_zh}（同日收盘）{'高出最多' if which == 'most' else '差值最低'}的是哪一天，差值（前者减后者）为多少基点（0.0001，{d.digits(0)}）？",
+        f"When, from {d.day(first)} to {d.day(last)}, "
+        f"was {one} {'furthest above' if which == 'most' else 'lowest relative to'} {two} on closing "
+        f"rates of the same day, and by how many pips (first minus second, 0.0001, {d.digits(0)})?",
+        f"在{d.day(first)}至{d.day(last)}期间，"
+        f"{one_zh}相对{two_zh}（同日收盘）{'高出最多' if which == 'most' else '差值最低'}"
+        f"的是哪一天，差值（前者减后者）为多少基点（0.0001，{d.digits(0)}）？",
     )
     asks = (AskedValue("date", "date"), AskedValue("gap", decimals=0, rule="within", tolerance=1.0))
     return _draft(d, rows, text, as_of, traded.extreme_gap, params, asks, {
@@ -251,8 +277,12 @@ def sim_best_of_industry(d: Draw) -> Draft:
         f"{_named(row)[1 if d.zh else 0]}{d.say(' (', '（')}{row['symbol']}{d.say(')', '）')}" for row in chosen
     )
     text = d.say(
-        f"Which of {listed} had the best price return from the close of {d.day(days[low])} to that of {d.day(days[high])}, splits counted and dividends not, and of how many percent ({d.digits(2)})? Name its symbol.",
-        f"{d.day(days[low])}收盘至{d.day(days[high])}收盘，{listed}中涨幅最高（考虑送转拆股，不计分红）的是哪一只，涨幅多少（%，{d.digits(2)}）？请给出证券代码。",
+        f"Which of {listed} had the best price return from the close of {d.day(days[low])} to that of "
+        f"{d.day(days[high])}, splits counted and dividends not, and of how many percent ({d.digits(2)})? "
+        "Name its symbol.",
+        f"{d.day(days[low])}收盘至{d.day(days[high])}收盘，{listed}中涨幅最高"
+        f"（考虑送转拆股，不计分红）的是哪一只，涨幅多少（%，{d.digits(2)}）？"
+        "请给出证券代码。",
     )
     ask = AskedValue(
         "symbol",
@@ -260,6 +290,7 @@ def sim_best_of_industry(d: Draw) -> Draft:
         choices=tuple(row["symbol"] for row in chosen),
         accept={row["symbol"]: _named(row) for row in chosen},
     )
-    return _draft(d, chosen, text, d.asked_after(days[high], 900), traded.constituent_best, params, (ask, _percent("return")), {
+    asks = (ask, _percent("return"))
+    return _draft(d, chosen, text, d.asked_after(days[high], 900), traded.constituent_best, params, asks, {
         "the runner-up": (traded.constituent_best, {**params, "rank": 1}),
     }, why=COMPUTED)  # fmt: skip

@@ -167,8 +167,11 @@ def sim_index_latest_since(d: Draw) -> Draft:
         else (market.latest_since, {**base, "since": since})
     )
     text = d.say(
-        f"What is the {'latest daily' if since == 'day' else since + '-to-date'} percentage change of the {_call(d, row)} on closing levels, {d.digits(2)}?",
-        f"{_call(d, row)}{ {'day': '最近一个交易日的', 'month': '本月以来的', 'year': '今年以来的'}[since] }涨跌幅是多少（按收盘点位，%，{d.digits(2)}）？",
+        f"What is the {'latest daily' if since == 'day' else since + '-to-date'} "
+        f"percentage change of the {_call(d, row)} on closing levels, {d.digits(2)}?",
+        f"{_call(d, row)}"
+        f"{ {'day': '最近一个交易日的', 'month': '本月以来的', 'year': '今年以来的'}[since] }"
+        f"涨跌幅是多少（按收盘点位，%，{d.digits(2)}）？",
     )
     return _draft(d, [row], text, as_of, program, params, (_percent(),), {
         "over five sessions": (market.latest_change, {**base, "days": 5}),
@@ -216,7 +219,8 @@ def sim_parity_latest(d: Draw) -> Draft:
         program, params = market.latest_change, {**base, "scale": 10_000.0}
         ask = AskedValue("points", decimals=0)
         text = d.say(
-            f"By how many pips (0.0001) was the latest {english} set above or below the day before (signed, {d.digits(0)})?",
+            f"By how many pips (0.0001) was the latest {english} "
+            f"set above or below the day before (signed, {d.digits(0)})?",
             f"最新{chinese}较上一交易日上调或下调了多少个基点（1个基点=0.0001，上调为正，{d.digits(0)}）？",
         )
         alternatives = {"over two days": (program, {**params, "days": 2})}
@@ -239,7 +243,8 @@ def sim_offshore_gap(d: Draw) -> Draft:
                "How wide is the gap {} minus {} in pips at the latest closes ({})?"]),
         d.one(["按最近一个共同交易日收盘，{}比{}高多少个基点（1个基点=0.0001，可为负，{}）？", "最新收盘价下，{}与{}之差是多少基点（0.0001，{}）？"]),
     ).format(d.say(first, first_zh), d.say(second, second_zh), d.digits(0))  # fmt: skip
-    return _draft(d, rows, text, as_of, traded.latest_gap, params, (AskedValue("gap", decimals=0, rule="within", tolerance=1.0),), {
+    ask = AskedValue("gap", decimals=0, rule="within", tolerance=1.0)
+    return _draft(d, rows, text, as_of, traded.latest_gap, params, (ask,), {
         "the day before": (traded.latest_gap, {**params, "back": 1}),
         "the other way round": (traded.latest_gap, {**params, "symbols": symbols[::-1]}),
     }, why="Rates are shown with four decimals: each may be off by half of the fourth.")  # fmt: skip
@@ -282,7 +287,8 @@ def sim_future_latest(d: Draw) -> Draft:
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), "field": "close"}
     if note:
         text = d.say(
-            f"What is the latest settlement of the {english} ({row['symbol']}), in points (decimal, or points and 32nds as quoted)?",
+            f"What is the latest settlement of the {english} ({row['symbol']}), "
+            "in points (decimal, or points and 32nds as quoted)?",
             f"{chinese}（{row['symbol']}）最新结算价是多少点（小数或按32分之一报价均可）？",
         )
         ask = AskedValue("price", decimals=None, rule="within", tolerance=0.0005)

@@ -131,13 +131,16 @@ def sim_year_item(d: Draw) -> Draft:
     params["scale"] = scale
     year = _years(end)
     text = d.say(
-        f"What was the amount of {one.call(d)}'s {words} {'for fiscal year' if flow else 'as of the end of fiscal year'} {year}, under {_standard(d, one)}, as first reported, in {said}, {d.digits(decimals)}?",
+        f"What was the amount of {one.call(d)}'s {words} "
+        f"{'for fiscal year' if flow else 'as of the end of fiscal year'} {year}, "
+        f"under {_standard(d, one)}, as first reported, in {said}, {d.digits(decimals)}?",
         d.one(["{name}{year}财年{when}{item}是多少{unit}（{standard}，首次披露数，{digits}）？", "按{standard}，{name}首次披露的{year}财年{when}{item}为多少{unit}？{digits}。"]).format(
             name=one.call(d), year=year, when="的" if flow else "末", item=words, unit=said, standard=_standard(d, one), digits=d.digits(decimals)),
     )  # fmt: skip
     ends = one.ends(d)
     before = ends[ends.index(end) - 1]
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (ask,), {
         "the year before": (company.item_value, {**params, "end": before}),
         "in thousands": (company.item_value, {**params, "scale": scale / 1000.0}),
     })  # fmt: skip
@@ -161,8 +164,10 @@ def sim_part_of_year(d: Draw) -> Draft:
         QUARTER: ("three months", "三个月"),
     }[days]
     text = d.say(
-        f"In the {span[0]} to {d.day(fact.end)}, what was {one.call(d)}'s {words}, under {_standard(d, one)}, in {said}, {d.digits(decimals)}?",
-        f"截至{d.day(fact.end)}止{span[1]}，{one.call(d)}的{words}是多少{said}（{_standard(d, one)}，{d.digits(decimals)}）？",
+        f"In the {span[0]} to {d.day(fact.end)}, what was {one.call(d)}'s {words}, "
+        f"under {_standard(d, one)}, in {said}, {d.digits(decimals)}?",
+        f"截至{d.day(fact.end)}止{span[1]}，"
+        f"{one.call(d)}的{words}是多少{said}（{_standard(d, one)}，{d.digits(decimals)}）？",
     )
     others = {"in thousands": (company.item_value, {**params, "scale": scale / 1000.0})}
     if days != QUARTER:
@@ -189,8 +194,10 @@ def sim_growth(d: Draw) -> Draft:
     if fact.value <= 0 or old.value <= 0:
         raise SkipError("growth of a loss says nothing")
     text = d.say(
-        f"Year over year, by how many percent did {one.call(d)}'s {words} {'of' if flow else 'at the end of'} fiscal year {_years(ends[place])} change (each year as first reported, {_standard(d, one)}, {d.digits(2)})?",
-        f"{one.call(d)}{_years(ends[place])}财年{'' if flow else '末'}{words}同比变动百分之几（两年均取首次披露数，{_standard(d, one)}，{d.digits(2)}）？",
+        f"Year over year, by how many percent did {one.call(d)}'s {words} {'of' if flow else 'at the end of'} "
+        f"fiscal year {_years(ends[place])} change (each year as first reported, {_standard(d, one)}, {d.digits(2)})?",
+        f"{one.call(d)}{_years(ends[place])}财年{'' if flow else '末'}{words}同比变动百分之几"
+        f"（两年均取首次披露数，{_standard(d, one)}，{d.digits(2)}）？",
     )
     return _draft(one, text, d.asked_after(fact.filed, 1200), company.growth, params, (_percent("growth"),), {
         "the difference in millions": (company.difference, {**params, "scale": 1e6}),
@@ -211,7 +218,8 @@ def sim_margin(d: Draw) -> Draft:
     params = _params(one, item, end, YEAR, below="Revenue", factor=100.0)
     fact = _fact(d, params)
     text = d.say(
-        f"For fiscal year {_years(end)}, what percentage of {one.call(d)}'s revenue was its {words} ({_standard(d, one)}, {d.digits(2)})?",
+        f"For fiscal year {_years(end)}, what percentage of {one.call(d)}'s revenue was its {words} "
+        f"({_standard(d, one)}, {d.digits(2)})?",
         f"{_years(end)}财年，{one.call(d)}的{words}占营业收入的比例是多少（%，{_standard(d, one)}，{d.digits(2)}）？",
     )
     ends = one.ends(d)
@@ -233,7 +241,8 @@ def sim_adjusted(d: Draw) -> Draft:
     unit, said, scale, decimals = one.unit(d, fact.value)
     params["scale"] = scale
     text = d.say(
-        f"What non-GAAP {words} did {one.call(d)} report for fiscal year {_years(end)}, in {said}, {d.digits(decimals)}?",
+        f"What non-GAAP {words} did {one.call(d)} report for fiscal year {_years(end)}, "
+        f"in {said}, {d.digits(decimals)}?",
         f"{one.call(d)}{_years(end)}财年披露的{words}（非公认会计准则口径）是多少{said}？{d.digits(decimals)}。",
     )
     strict = {
@@ -241,7 +250,8 @@ def sim_adjusted(d: Draw) -> Draft:
         "item": "Net cash provided by operating activities" if item == "Free cash flow" else "Net income",
         "standard": one.standard,
     }
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (ask,), {
         "by the accounting standard": (company.item_value, strict),
     }, names=("adjusted net income", "adjusted EBITDA", "free cash flow", "经调整净利润", "经调整EBITDA", "自由现金流"))  # fmt: skip
 
@@ -259,7 +269,8 @@ def sim_latest_report(d: Draw) -> Draft:
         d.one(["On the latest balance sheet that {name} has published ({standard}), what amount of {item} is stated, in {unit}, {digits}?", "{name}: most recently reported {item} ({standard}), in {unit}, {digits}?"]),
         d.one(["{name}最近一期已披露资产负债表中的{item}是多少{unit}（{standard}，{digits}）？", "按{standard}，{name}最新披露的{item}为多少{unit}？{digits}。"]),
     ).format(name=one.call(d), item=words, unit=said, standard=_standard(d, one), digits=d.digits(decimals))  # fmt: skip
-    return _draft(one, text, as_of, company.latest_reported, params, (AskedValue("value", unit=unit, decimals=decimals),), {
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return _draft(one, text, as_of, company.latest_reported, params, (ask,), {
         "the balance sheet before": (company.latest_reported, {**params, "back": 1}),
         "in thousands": (company.latest_reported, {**params, "scale": scale / 1000.0}),
     })  # fmt: skip
@@ -286,10 +297,14 @@ def sim_single_quarter(d: Draw) -> Draft:
     unit, said, scale, decimals = one.unit(d, fact.value)
     params["scale"] = scale
     text = d.say(
-        f"{one.call(d)} publishes cumulative figures. What was its {words} in the {('second', 'third', 'fourth')[number - 2]} quarter of {year} alone ({_standard(d, one)}, as first reported, {said}, {d.digits(decimals)})?",
-        f"{one.call(d)}{year}年第{'二三四'[number - 2]}季度单季的{words}是多少{said}（由累计数相减，{_standard(d, one)}，首次披露数，{d.digits(decimals)}）？",
+        f"{one.call(d)} publishes cumulative figures. "
+        f"What was its {words} in the {('second', 'third', 'fourth')[number - 2]} quarter of {year} alone "
+        f"({_standard(d, one)}, as first reported, {said}, {d.digits(decimals)})?",
+        f"{one.call(d)}{year}年第{'二三四'[number - 2]}季度单季的{words}是多少{said}"
+        f"（由累计数相减，{_standard(d, one)}，首次披露数，{d.digits(decimals)}）？",
     )
-    return _draft(one, text, d.asked_after(max(fact.filed, less.filed), 1200), single_quarter, params, (AskedValue("value", unit=unit, decimals=decimals, rule="within", tolerance=0.015),), {
+    ask = AskedValue("value", unit=unit, decimals=decimals, rule="within", tolerance=0.015)
+    return _draft(one, text, d.asked_after(max(fact.filed, less.filed), 1200), single_quarter, params, (ask,), {
         "the cumulative figure": (company.item_value, params),
         "the part before": (company.item_value, {**params, "end": params["less"], "days": params["less_days"]}),
     }, why=COMPUTED)  # fmt: skip
@@ -320,17 +335,24 @@ def sim_yearly_values(d: Draw) -> Draft:
     when = d.say("for" if flow else "at the ends of", "" if flow else "末")
     if growth:
         text = d.say(
-            f"Tabulate the year-over-year growth of {one.call(d)}'s {words} {when} fiscal years {years[1][0]} to {years[-1][0]} ({_standard(d, one)}, as first reported, percent, {d.digits(2)}).",
-            f"请列表给出{one.call(d)}{years[1][0]}至{years[-1][0]}各财年{when}{words}的同比增速（{_standard(d, one)}，首次披露数，%，{d.digits(2)}）。",
+            f"Tabulate the year-over-year growth of {one.call(d)}'s {words} {when} fiscal years "
+            f"{years[1][0]} to {years[-1][0]} ({_standard(d, one)}, as first reported, percent, {d.digits(2)}).",
+            f"请列表给出{one.call(d)}{years[1][0]}至{years[-1][0]}各财年{when}{words}的同比增速"
+            f"（{_standard(d, one)}，首次披露数，%，{d.digits(2)}）。",
         )
-        return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_growth, params, (AskedValue("fiscal year", "date"), _percent("growth")), {
+        asks = (AskedValue("fiscal year", "date"), _percent("growth"))
+        return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_growth, params, asks, {
             "a year off": (_growth_off, params),
         }, why=COMPUTED, table=True)  # fmt: skip
     text = d.say(
-        f"List {one.call(d)}'s {words} {when} fiscal years {years[0][0]} to {years[-1][0]} as first reported ({_standard(d, one)}, {said}, {d.digits(decimals)}), in a table by year.",
-        f"{one.call(d)}{years[0][0]}至{years[-1][0]}各财年{when}{words}分别是多少{said}（{_standard(d, one)}，首次披露数，{d.digits(decimals)}）？请按年份列表。",
+        f"List {one.call(d)}'s {words} {when} fiscal years {years[0][0]} to {years[-1][0]} as first reported "
+        f"({_standard(d, one)}, {said}, {d.digits(decimals)}), in a table by year.",
+        f"{one.call(d)}{years[0][0]}至{years[-1][0]}各财年{when}{words}分别是多少"
+        f"{said}（{_standard(d, one)}，首次披露数，{d.digits(decimals)}）？"
+        "请按年份列表。",
     )
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_values, params, (AskedValue("fiscal year", "date"), AskedValue("value", unit=unit, decimals=decimals)), {
+    asks = (AskedValue("fiscal year", "date"), AskedValue("value", unit=unit, decimals=decimals))
+    return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_values, params, asks, {
         "a year off": (_year_off, params),
     }, table=True)  # fmt: skip
 

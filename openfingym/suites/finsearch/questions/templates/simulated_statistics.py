@@ -67,7 +67,8 @@ def sim_statistic_latest(d: Draw) -> Draft:
         ),
     )
     params = {"series": key}
-    return _statistical(text, as_of, official.latest_value, params, (AskedValue("value", unit=unit, decimals=decimals),), {
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return _statistical(text, as_of, official.latest_value, params, (ask,), {
         "the period before": (official.latest_value, {**params, "back": 1}),
         "a year before": (official.latest_value, {**params, "back": 12}),
     })  # fmt: skip
@@ -87,8 +88,10 @@ def sim_statistic_of(d: Draw) -> Draft:
         "last": (f", as revised by {d.day(found[-1].known)}", f"（截至{d.day(found[-1].known)}的修订值）"),
     }[vintage]
     text = d.say(
-        f"What was {words} for {_when(d, key, period)}{note[0] if revised else ''}{' (percent)' if unit == '%' else ''}, {d.digits(decimals)}?",
-        f"{_when(d, key, period)}，{words}是多少{note[1] if revised else ''}？{'以百分比表示，' if unit == '%' else ''}{d.digits(decimals)}。",
+        f"What was {words} for {_when(d, key, period)}{note[0] if revised else ''}"
+        f"{' (percent)' if unit == '%' else ''}, {d.digits(decimals)}?",
+        f"{_when(d, key, period)}，{words}是多少{note[1] if revised else ''}？"
+        f"{'以百分比表示，' if unit == '%' else ''}{d.digits(decimals)}。",
     )
     place = points.index(period)
     return _statistical(text, as_of, official.value_of, params, (AskedValue("value", unit=unit, decimals=decimals),), {
@@ -112,10 +115,14 @@ def sim_statistic_extreme(d: Draw) -> Draft:
     if official.extreme_period(d.world, params)[1] == official.extreme_period(d.world, {**params, "rank": 1})[1]:
         raise SkipError("two periods are equal")
     text = d.say(
-        f"Between {d.day(first[:7])} and {d.day(last[:7])}, in which month was {words} {which} (data as of {d.day(as_of[:10])}), and what was the value{' in percent' if unit == '%' else ''}, {d.digits(decimals)}?",
-        f"{d.day(first[:7])}至{d.day(last[:7])}，{words}{'最高' if which == 'highest' else '最低'}出现在哪个月，数值是多少（{'%，' if unit == '%' else ''}以{d.day(as_of[:10])}可得数据为准，{d.digits(decimals)}）？",
+        f"Between {d.day(first[:7])} and {d.day(last[:7])}, in which month was {words} {which} (data as of "
+        f"{d.day(as_of[:10])}), and what was the value{' in percent' if unit == '%' else ''}, {d.digits(decimals)}?",
+        f"{d.day(first[:7])}至{d.day(last[:7])}，"
+        f"{words}{'最高' if which == 'highest' else '最低'}出现在哪个月，数值是多少"
+        f"（{'%，' if unit == '%' else ''}以{d.day(as_of[:10])}可得数据为准，{d.digits(decimals)}）？",
     )
-    return _statistical(text, as_of, official.extreme_period, params, (AskedValue("month", "date"), AskedValue("value", unit=unit, decimals=decimals)), {
+    asks = (AskedValue("month", "date"), AskedValue("value", unit=unit, decimals=decimals))
+    return _statistical(text, as_of, official.extreme_period, params, asks, {
         "the runner-up": (official.extreme_period, {**params, "rank": 1}),
         "the other end": (official.extreme_period, {**params, "which": "lowest" if which == "highest" else "highest"}),
     })  # fmt: skip
@@ -136,9 +143,12 @@ def sim_statistic_count(d: Draw) -> Draft:
     params = {"series": key, "first": first, "last": last, "which": which, "level": level}
     shown = f"{level:g}{'%' if unit == '%' else ''}"
     text = d.say(
-        f"Using data as of {d.day(as_of[:10])}: in how many months from {d.day(first[:7])} through {d.day(last[:7])} was {words} strictly {which} {shown}?",
-        f"以{d.day(as_of[:10])}可得数据为准，{d.day(first[:7])}至{d.day(last[:7])}共有多少个月{words}严格{'高于' if which == 'above' else '低于'}{shown}？",
+        f"Using data as of {d.day(as_of[:10])}: "
+        f"in how many months from {d.day(first[:7])} through {d.day(last[:7])} was {words} strictly {which} {shown}?",
+        f"以{d.day(as_of[:10])}可得数据为准，{d.day(first[:7])}至{d.day(last[:7])}"
+        f"共有多少个月{words}严格{'高于' if which == 'above' else '低于'}{shown}？",
     )
-    return _statistical(text, as_of, official.count_periods, params, (AskedValue("months", decimals=0, rule="exact"),), {
+    ask = AskedValue("months", decimals=0, rule="exact")
+    return _statistical(text, as_of, official.count_periods, params, (ask,), {
         "on the other side": (official.count_periods, {**params, "which": "below" if which == "above" else "above"}),
     }, why="A count is exact.")  # fmt: skip

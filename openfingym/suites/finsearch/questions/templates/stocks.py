@@ -102,8 +102,12 @@ def share_latest_change(d: Draw) -> Draft:
     as_of = d.asked_around(_days(d, symbol))
     params = {"symbol": symbol, "first": recent(as_of, 30), "field": field}
     words = {
-        "change": f"What is the latest percentage change of {name}, from the previous close to the latest closing price",
-        "intraday": f"How far was the latest close of {name} above or below the opening price of the same session, in percent",
+        "change": (
+            f"What is the latest percentage change of {name}, from the previous close to the latest closing price"
+        ),
+        "intraday": (
+            f"How far was the latest close of {name} above or below the opening price of the same session, in percent"
+        ),
         "gap": f"At its latest open, by how many percent did {name} gap up or down from the close before",
         "range": f"How wide, as a percentage of the low, was the high-low range of {name} in its latest session",
         "move": f"By how many US dollars did {name} close up or down in its latest session",
@@ -122,8 +126,8 @@ def share_latest_since(d: Draw) -> Draft:
     as_of = d.asked_around(_clear(_days(d, symbol)[-700:]))
     params = {"legs": [[symbol, 1]], "first": recent(as_of), "since": since, "percent": True}
     text = (
-        f"{since.capitalize()} to date, what is the price return of {name} on unadjusted closing prices (latest close against "
-        f"the last close of the previous {since}), in percent, {d.digits(2)}?"
+        f"{since.capitalize()} to date, what is the price return of {name} on unadjusted closing prices "
+        f"(latest close against the last close of the previous {since}), in percent, {d.digits(2)}?"
     )
     return _draft(text, as_of, market.latest_since, params, (_percent(),), {
         "since the other": (market.latest_since, {**params, "since": "month" if since == "year" else "year"}),
@@ -176,7 +180,8 @@ def share_of_month(d: Draw) -> Draft:
     if which == "volume":
         volume = {"symbol": symbol, "first": f"{month}-01", "last": month_end(month), "scale": 1e6}
         text = f"How many million shares of {name} were traded in {d.day(month)} in all, {d.digits(1)}?"
-        return _draft(text, as_of, market.volume_of_month, volume, (AskedValue("volume", unit="million", decimals=1),), {
+        ask = AskedValue("volume", unit="million", decimals=1)
+        return _draft(text, as_of, market.volume_of_month, volume, (ask,), {
             "in thousands": (market.volume_of_month, {**volume, "scale": 1e3}),
             "of the month without its last week": (market.volume_of_month, {**volume, "last": f"{month}-24"}),
         }, why="Volumes are whole shares: rounding alone may differ.")  # fmt: skip
@@ -197,8 +202,8 @@ def share_largest_month(d: Draw) -> Draft:
     if any(f"{first}-01" <= day <= month_end(last) for day in SPLIT_DAYS):
         raise SkipError("a split is within")
     text = (
-        f"In which month from {d.day(start[:7])} to {d.day(last)} did {name} {'gain' if which == 'rise' else 'lose'} most, from "
-        f"month-end close to month-end close (unadjusted), and by how many percent, {d.digits(2)}?"
+        f"In which month from {d.day(start[:7])} to {d.day(last)} did {name} {'gain' if which == 'rise' else 'lose'} "
+        f"most, from month-end close to month-end close (unadjusted), and by how many percent, {d.digits(2)}?"
     )
     return _draft(text, as_of, market.largest_month, params, (AskedValue("month", "date"), _percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
@@ -217,9 +222,10 @@ def share_large_days(d: Draw) -> Draft:
         raise SkipError("no threshold lies between two changes")
     params["size"] = round((moves[count - 1] + moves[count]) / 2, 2)
     text = (
-        f"What were the specific dates after {d.day(days[0])} and up to {d.day(days[-1])} when {name} closed more than "
-        f"{params['size']}% {'above' if which == 'rise' else 'below'} its previous close? Please list the dates and the "
-        f"changes in percent ({d.digits(2)}) in a table sorted by date in ascending order."
+        f"What were the specific dates after {d.day(days[0])} and up to {d.day(days[-1])} when {name} "
+        f"closed more than {params['size']}% {'above' if which == 'rise' else 'below'} its previous close? "
+        "Please list the dates and the changes in percent "
+        f"({d.digits(2)}) in a table sorted by date in ascending order."
     )
     return _draft(text, as_of, market.large_days, params, (AskedValue("date", "date"), _percent()), {
         "the other direction": (market.large_days, {**params, "which": "rise" if which == "fall" else "fall"}),
@@ -239,15 +245,16 @@ def shares_compared(d: Draw) -> Draft:
     listed = ", ".join(f"{SHARES[one]} ({one})" for one in symbols)
     if d.rng.random() < 0.5:
         text = (
-            f"Rank {listed} by price return (unadjusted closes) between {d.day(days[0])} and {d.day(days[-1])}: a table of "
-            f"tickers and percent, {d.digits(2)}, the best first."
+            f"Rank {listed} by price return (unadjusted closes) between {d.day(days[0])} and {d.day(days[-1])}: "
+            f"a table of tickers and percent, {d.digits(2)}, the best first."
         )
         return _draft(text, as_of, market.changes_of_several, params, (ask, _percent()), {
             "a day later": (market.changes_of_several, {**params, "from": days[1]}),
         }, table=True, why=COMPUTED)  # fmt: skip
     text = (
-        f"Which of {listed} {'gained' if rose == 'rose' else 'lost'} most (or {'lost' if rose == 'rose' else 'gained'} least) on "
-        f"unadjusted closing prices from {d.day(days[0])} to {d.day(days[-1])}, and what was its change in percent, {d.digits(2)}?"
+        f"Which of {listed} {'gained' if rose == 'rose' else 'lost'} most "
+        f"(or {'lost' if rose == 'rose' else 'gained'} least) on unadjusted closing prices from "
+        f"{d.day(days[0])} to {d.day(days[-1])}, and what was its change in percent, {d.digits(2)}?"
     )
     return _draft(text, as_of, market.most_changed, params, (ask, _percent()), {
         "the runner-up": (market.most_changed, {**params, "rank": 1}),
@@ -260,8 +267,8 @@ def share_drawdown(d: Draw) -> Draft:
     as_of, days = _span(d, symbol, 250, 1900)
     params = {"legs": [[symbol, 1]], "first": days[0], "last": days[-1]}
     text = (
-        f"Maximum drawdown of {name} on unadjusted daily closes from {d.day(days[0])} to {d.day(days[-1])}: the date of the "
-        f"peak, the date of the trough, and the loss in percent (negative, {d.digits(2)})?"
+        f"Maximum drawdown of {name} on unadjusted daily closes from {d.day(days[0])} to {d.day(days[-1])}: "
+        f"the date of the peak, the date of the trough, and the loss in percent (negative, {d.digits(2)})?"
     )
     asks = (AskedValue("peak", "date"), AskedValue("trough", "date"), _percent("loss"))
     return _draft(text, as_of, market.drawdown, params, asks, {
@@ -290,9 +297,10 @@ def share_over_split(d: Draw) -> Draft:
     as_of = d.asked_after(days[high], 3500)
     params = {"symbol": symbol, "to": days[high], "from": days[low]}
     text = (
-        f"An investor bought {SHARES[symbol]} ({symbol}) at the close of {d.day(days[low])} and sold at the close of "
-        f"{d.day(days[high])}. Taking stock splits into account but no dividends, what was the price return in percent, "
-        f"{d.digits(2)}? (Prices are quoted as traded.)"
+        f"An investor bought {SHARES[symbol]} "
+        f"({symbol}) at the close of {d.day(days[low])} and sold at the close of {d.day(days[high])}. "
+        f"Taking stock splits into account but no dividends, what was the price return in percent, {d.digits(2)}? "
+        "(Prices are quoted as traded.)"
     )
     if symbol == "AAPL" and len(between) > 1:
         raise SkipError("two splits")

@@ -83,7 +83,8 @@ def yield_latest_spread(d: Draw) -> Draft:
     params = {"yields": pair, "first": recent(as_of)}
     text = d.one(["How steep is the US Treasury curve now: {}, in basis points, by the latest par yields ({})?",
                   "What is the latest {} spread of US Treasury par yields in basis points, {}?"]).format(words, d.digits(0))  # fmt: skip
-    return _draft(d, text, as_of, market.latest_spread, params, (AskedValue("spread", unit="basis points", decimals=0),), {
+    ask = AskedValue("spread", unit="basis points", decimals=0)
+    return _draft(d, text, as_of, market.latest_spread, params, (ask,), {
         "the day before": (market.latest_spread, {**params, "back": 1}),
         "the other way round": (market.latest_spread, {**params, "yields": pair[::-1]}),
     })  # fmt: skip
@@ -96,10 +97,11 @@ def yield_latest_move(d: Draw) -> Draft:
     params = _legs(symbol, first=recent(as_of), days=count, scale=100.0)
     span = {1: "the business day before", 5: "five business days before", 20: "twenty business days before"}[count]
     text = (
-        f"By how many basis points does the latest {tenor} US Treasury par yield differ from that of {span}? A signed whole "
-        f"number."
+        f"By how many basis points does the latest {tenor} US Treasury par yield differ from that of {span}? "
+        "A signed whole number."
     )
-    return _draft(d, text, as_of, market.latest_change, params, (AskedValue("change", unit="basis points", decimals=0),), {
+    ask = AskedValue("change", unit="basis points", decimals=0)
+    return _draft(d, text, as_of, market.latest_change, params, (ask,), {
         "in percent of the yield": (market.latest_change, {**params, "percent": True}),
         "over another span": (market.latest_change, {**params, "days": 3}),
     })  # fmt: skip
@@ -111,10 +113,12 @@ def yield_latest_since(d: Draw) -> Draft:
     as_of = d.asked_around(_days(d))
     params = _legs(symbol, first=recent(as_of), since=since, scale=100.0)
     text = (
-        f"Since the end of the previous {since}, how far has the {tenor} US Treasury par yield moved up to the latest one "
-        f"published? Basis points, signed, {d.digits(0)}."
+        f"Since the end of the previous {since}, "
+        f"how far has the {tenor} US Treasury par yield moved up to the latest one published? "
+        f"Basis points, signed, {d.digits(0)}."
     )
-    return _draft(d, text, as_of, market.latest_since, params, (AskedValue("change", unit="basis points", decimals=0),), {
+    ask = AskedValue("change", unit="basis points", decimals=0)
+    return _draft(d, text, as_of, market.latest_since, params, (ask,), {
         "since the other": (market.latest_since, {**params, "since": "month" if since == "year" else "year"}),
         "from the day before": (market.latest_change, {**params, "days": 1}),
     })  # fmt: skip
@@ -125,7 +129,10 @@ def yield_latest_day(d: Draw) -> Draft:
     symbol, tenor = _tenor(d)
     as_of = d.asked_around(_days(d))
     params = _legs(symbol, first=recent(as_of))
-    text = f"For which date is the newest {tenor} US Treasury par yield available, and what is it in percent ({d.digits(2)})?"
+    text = (
+        f"For which date is the newest {tenor} US Treasury par yield available, "
+        f"and what is it in percent ({d.digits(2)})?"
+    )
     asks = (AskedValue("date", "date"), AskedValue("yield", unit="%", decimals=2))
     return _draft(d, text, as_of, market.latest_date, params, asks, {"the day before": (_day_before, params)})
 
@@ -187,7 +194,8 @@ def yield_between_days(d: Draw) -> Draft:
         f"The {tenor} US Treasury par yield: by how many basis points did it rise or fall between {d.day(days[0])} and "
         f"{d.day(days[-1])}? Signed, {d.digits(0)}."
     )
-    return _draft(d, text, as_of, market.change_between, params, (AskedValue("change", unit="basis points", decimals=0),), {
+    ask = AskedValue("change", unit="basis points", decimals=0)
+    return _draft(d, text, as_of, market.change_between, params, (ask,), {
         "in percent of the yield": (market.change_between, {**params, "percent": True}),
         "from the day after": (market.change_between, {**params, "from": days[1]}),
     })  # fmt: skip
@@ -205,8 +213,9 @@ def yield_largest_month(d: Draw) -> Draft:
     start = next(day for day in days if day[:7] > first)
     params = _legs(symbol, first=f"{first}-01", last=month_end(last), which=which, scale=100.0)
     text = (
-        f"From {d.day(start[:7])} to {d.day(last)}, which month saw the largest {which} of the {tenor} US Treasury par yield "
-        f"from one month-end to the next? The month, and the change in basis points, {d.digits(0)}."
+        f"From {d.day(start[:7])} to {d.day(last)}, "
+        f"which month saw the largest {which} of the {tenor} US Treasury par yield from one month-end to the next? "
+        f"The month, and the change in basis points, {d.digits(0)}."
     )
     asks = (AskedValue("month", "date"), AskedValue("change", unit="basis points", decimals=0))
     return _draft(d, text, as_of, market.largest_month, params, asks, {
@@ -225,8 +234,8 @@ def yield_inverted_days(d: Draw) -> Draft:
     if count < 3:
         raise SkipError("hardly inverted")
     text = (
-        f"Counting daily US Treasury par yields from {d.day(days[0])} to {d.day(days[-1])}: on how many days was the spread "
-        f"{words} negative, and on which dates was it so first and last?"
+        f"Counting daily US Treasury par yields from {d.day(days[0])} to {d.day(days[-1])}: "
+        f"on how many days was the spread {words} negative, and on which dates was it so first and last?"
     )
     asks = (
         AskedValue("days", decimals=0, rule="exact"),
@@ -267,9 +276,9 @@ def yield_large_days(d: Draw) -> Draft:
         raise SkipError("no threshold lies between two changes")
     params["size"] = round(moves[count]) + 0.5
     text = (
-        f"List all dates after {d.day(days[0])} and up to {d.day(days[-1])} on which the {tenor} US Treasury par yield "
-        f"{'rose' if which == 'rise' else 'fell'} by at least {round(moves[count]) + 1} basis points from the day before, with "
-        f"the change in basis points ({d.digits(0)}), by date ascending."
+        f"List all dates after {d.day(days[0])} and up to {d.day(days[-1])} on which the {tenor} US "
+        f"Treasury par yield {'rose' if which == 'rise' else 'fell'} by at least {round(moves[count]) + 1} "
+        f"basis points from the day before, with the change in basis points ({d.digits(0)}), by date ascending."
     )
     asks = (AskedValue("date", "date"), AskedValue("change", unit="basis points", decimals=0))
     return _draft(d, text, as_of, market.large_days, params, asks, {
@@ -287,11 +296,13 @@ def yield_yearly_table(d: Draw) -> Draft:
     params = _legs(symbol, first=f"{first}-01-01", last=f"{first + years - 1}-12-31", which=which)
     words = {"mean": "average", "highest": "highest", "lowest": "lowest", "last": "year-end"}[which]
     text = (
-        f"What was the {words} {tenor} US Treasury par yield in each calendar year from {first} to {first + years - 1}? A table "
-        f"of years and percent, {d.digits(2)}."
+        f"What was the {words} {tenor} US Treasury par yield in "
+        f"each calendar year from {first} to {first + years - 1}? "
+        f"A table of years and percent, {d.digits(2)}."
     )
     other = "last" if which == "mean" else "mean"
-    return _draft(d, text, as_of, market.yearly_table, params, (AskedValue("year", "date"), AskedValue("yield", unit="%", decimals=2)), {
+    asks = (AskedValue("year", "date"), AskedValue("yield", unit="%", decimals=2))
+    return _draft(d, text, as_of, market.yearly_table, params, asks, {
         f"the {other}": (market.yearly_table, {**params, "which": other}),
     }, table=True)  # fmt: skip
 
@@ -305,9 +316,9 @@ def yield_longest_run(d: Draw) -> Draft:
     if runs[0][2] == runs[1][2]:
         raise SkipError("two runs are equally long")
     text = (
-        f"Between {d.day(days[0])} and {d.day(days[-1])}, for how many consecutive business days at most did the {tenor} US "
-        f"Treasury par yield {'rise' if which == 'rises' else 'fall'} (each day strictly against the day before), and what were "
-        f"the first and the last of these days?"
+        f"Between {d.day(days[0])} and {d.day(days[-1])}, for how many consecutive business days "
+        f"at most did the {tenor} US Treasury par yield {'rise' if which == 'rises' else 'fall'} "
+        "(each day strictly against the day before), and what were the first and the last of these days?"
     )
     asks = (
         AskedValue("first", "date"),
