@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, percent, template
 from openfingym.suites.finsearch.questions.programs import companies as program
 from openfingym.suites.finsearch.questions.templates import filers
 from openfingym.suites.finsearch.questions.templates.filers import (
@@ -31,11 +31,6 @@ def draft(text: str, as_of: str, what: Any, params: dict[str, Any], asks: tuple[
           sources: tuple[str, ...] = SOURCE, names: tuple[str, ...] = ()) -> Draft:  # fmt: skip
     """A draft on filers."""
     return Draft(text, as_of, what, params, asks, alternatives, (*NAMES, *ITEM_NAMES, *names), sources, why, table)
-
-
-def percent(name: str, decimals: int = 2, unit: str = "%") -> AskedValue:
-    """A percentage that is computed."""
-    return AskedValue(name, unit=unit, decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
 
 
 def name_of(d: Draw, one: Filer) -> str:

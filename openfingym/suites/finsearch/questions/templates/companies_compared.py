@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import CHINA, GLOBAL, AskedValue, Draft, Draw, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import (
+    CHINA,
+    GLOBAL,
+    AskedValue,
+    Draft,
+    Draw,
+    SkipError,
+    percent,
+    template,
+)
 from openfingym.suites.finsearch.questions.programs import companies as program
 from openfingym.suites.finsearch.questions.templates import filers
-from openfingym.suites.finsearch.questions.templates.companies import (
-    COMPUTED,
-    DISCLOSURE,
-    FUNDAMENTALS,
-    draft,
-    name_of,
-    percent,
-)
+from openfingym.suites.finsearch.questions.templates.companies import COMPUTED, DISCLOSURE, FUNDAMENTALS, draft, name_of
 from openfingym.suites.finsearch.questions.templates.company_histories import CROSS, _span
-from openfingym.suites.finsearch.questions.templates.filers import (
-    FILERS,
-    FLOWS,
-    POINT,
-    POINTS,
-    YEAR,
-    Item,
-)
+from openfingym.suites.finsearch.questions.templates.filers import FILERS, FLOWS, POINT, POINTS, YEAR, Item
 from openfingym.suites.finsearch.questions.templates.pairs import CURRENCIES
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, percent, template
 from openfingym.suites.finsearch.questions.programs import companies as program
 from openfingym.suites.finsearch.questions.templates import filers
 from openfingym.suites.finsearch.questions.templates.companies import (
@@ -15,7 +15,6 @@ from openfingym.suites.finsearch.questions.templates.companies import (
     _period,
     draft,
     name_of,
-    percent,
 )
 from openfingym.suites.finsearch.questions.templates.filers import (
     FLOWS,

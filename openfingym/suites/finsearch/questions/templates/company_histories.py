@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, percent, template
 from openfingym.suites.finsearch.questions.programs import companies as program
 from openfingym.suites.finsearch.questions.templates import filers
-from openfingym.suites.finsearch.questions.templates.companies import (
-    COMPUTED,
-    FUNDAMENTALS,
-    draft,
-    name_of,
-    percent,
-)
-from openfingym.suites.finsearch.questions.templates.filers import (
-    FLOWS,
-    NINE_MONTHS,
-    POINT,
-    POINTS,
-    YEAR,
-    Filer,
-    Item,
-)
+from openfingym.suites.finsearch.questions.templates.companies import COMPUTED, FUNDAMENTALS, draft, name_of
+from openfingym.suites.finsearch.questions.templates.filers import FLOWS, NINE_MONTHS, POINT, POINTS, YEAR, Filer, Item
 
 CROSS = "cross-source analysis"
 PICK = {item.concept: item for item in (*FLOWS, *POINTS)}

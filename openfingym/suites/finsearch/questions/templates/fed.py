@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import (
-    AskedValue,
-    Draft,
-    Draw,
-    SkipError,
-    shifted,
-    template,
-)
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, shifted, template
 from openfingym.suites.finsearch.questions.programs import official
 from openfingym.suites.finsearch.questions.sources import FED_UPPER
 from openfingym.suites.finsearch.questions.templates.yields import BOUNDS, POLICY, _draft, _tenor

@@ -12,6 +12,7 @@ from openfingym.suites.finsearch.questions.drawing import (
     Draw,
     SkipError,
     month_end,
+    percent,
     recent,
     template,
 )
@@ -23,10 +24,6 @@ FX = "foreign exchange"
 ONE_SOURCE = "One authority fixes one rate a day, and crosses are computed from it: rounding alone may differ."
 COMPUTED = "Computed from rates that may be rounded before: half a unit of the last asked place more than rounding."
 HISTORY = "2005-04-01"
-
-
-def _percent(name: str = "change", decimals: int = 2) -> AskedValue:
-    return AskedValue(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
 
 
 def _basis(d: Draw) -> str:
@@ -113,7 +110,7 @@ def fx_latest_change(d: Draw) -> Draft:
         f"Answer in percent, negative for a fall, {d.digits(2)}.",
         f"{_basis(d)}，{pair.words(d)}最新定价较前一次定价的涨跌幅是多少？以百分比表示，下跌为负，{d.digits(2)}。",
     )
-    return _draft(d, pair, text, as_of, market.latest_change, params, (_percent(),), {
+    return _draft(d, pair, text, as_of, market.latest_change, params, (percent(),), {
         "over a week": (market.latest_change, {**params, "days": 5}),
         "as a difference": (market.latest_change, {**params, "percent": False, "scale": 10_000.0}),
     }, why=COMPUTED)  # fmt: skip
@@ -178,7 +175,7 @@ def fx_latest_since(d: Draw) -> Draft:
         f"（最新定价相对{'上月' if since == 'month' else '上年'}最后一次定价）？"
         f"{_basis(d)}，以百分比表示，{d.digits(2)}。",
     )
-    return _draft(d, pair, text, as_of, market.latest_since, params, (_percent(),), {
+    return _draft(d, pair, text, as_of, market.latest_since, params, (percent(),), {
         "since the other": (market.latest_since, {**params, "since": "month" if since == "year" else "year"}),
         "from the fixing before": (market.latest_change, {**params, "days": 1}),
     }, why=COMPUTED)  # fmt: skip
@@ -240,7 +237,7 @@ def fx_between_days(d: Draw) -> Draft:
         f"{CURRENCIES[pair.quote][1]}升值或贬值了百分之几（{pair.code}，{_basis(d)}）？"
         f"贬值为负，{d.digits(2)}。",
     )
-    return _draft(d, pair, text, as_of, market.change_between, params, (_percent(),), {
+    return _draft(d, pair, text, as_of, market.change_between, params, (percent(),), {
         "of the other currency": (market.change_between, _inverse(params)),
         "from the day after": (market.change_between, {**params, "from": days[1]}),
     }, why=COMPUTED)  # fmt: skip

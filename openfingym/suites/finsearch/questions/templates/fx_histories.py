@@ -10,7 +10,9 @@ from openfingym.suites.finsearch.questions.drawing import (
     Draft,
     Draw,
     SkipError,
+    month_after,
     month_end,
+    percent,
     shifted,
     template,
 )
@@ -25,7 +27,6 @@ from openfingym.suites.finsearch.questions.templates.fx import (
     _draft,
     _inverse,
     _params,
-    _percent,
 )
 from openfingym.suites.finsearch.questions.templates.pairs import CURRENCIES, Pair, pair_of, pairs_of
 
@@ -34,22 +35,17 @@ def _span(d: Draw, pair: Pair, low: int, high: int) -> tuple[str, str, str]:
     """A time, and the first and last month of a span of so many months before it."""
     days = _days(d, pair)
     first_month, count = d.one(days)[:7], d.rng.randrange(low, high + 1)
-    last_month = _month_after(first_month, count - 1)
+    last_month = month_after(first_month, count - 1)
     if last_month >= days[-1][:7] or first_month <= days[0][:7]:
         raise SkipError("the span is not inside of the series")
-    return d.asked_after(_month_after(last_month, 1) + "-01", 1500), first_month, last_month
-
-
-def _month_after(month: str, by: int) -> str:
-    year, number = divmod(12 * int(month[:4]) + int(month[5:]) - 1 + by, 12)
-    return f"{year:04d}-{number + 1:02d}"
+    return d.asked_after(month_after(last_month, 1) + "-01", 1500), first_month, last_month
 
 
 @template("T3", FX, subsets=BOTH, most=6)
 def fx_largest_month(d: Draw) -> Draft:
     pair, which = pair_of(d), d.one(["rise", "fall"])
     as_of, first, last = _span(d, pair, 60, 184)
-    params = _params(pair, first=f"{_month_after(first, -1)}-01", last=month_end(last), which=which, percent=True)
+    params = _params(pair, first=f"{month_after(first, -1)}-01", last=month_end(last), which=which, percent=True)
     words = {"rise": ("increase", "单月最大涨幅"), "fall": ("decrease", "单月最大跌幅")}[which]
     text = d.say(
         f"From {d.day(first)} to {d.day(last)}, in which month did {pair.words(d)} have its largest "
@@ -59,7 +55,7 @@ def fx_largest_month(d: Draw) -> Draft:
         f"（以每月最后一次定价计算，{_basis(d)}）？"
         f"请给出月份和涨跌幅（%），{d.digits(2)}。",
     )
-    return _draft(d, pair, text, as_of, market.largest_month, params, (AskedValue("month", "date"), _percent()), {
+    return _draft(d, pair, text, as_of, market.largest_month, params, (AskedValue("month", "date"), percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "of the other currency": (market.largest_month, _inverse(params)),
         "the largest day": (_month_of_largest_day, params),
@@ -92,7 +88,7 @@ def fx_large_days(d: Draw) -> Draft:
         f"{_basis(d)}，从该期间前两次定价之间的变动算起。"
         f"请按日期升序列表，给出日期和当日涨跌幅（%），{d.digits(2)}。",
     )
-    return _draft(d, pair, text, as_of, market.large_days, params, (AskedValue("date", "date"), _percent()), {
+    return _draft(d, pair, text, as_of, market.large_days, params, (AskedValue("date", "date"), percent()), {
         "rises for falls": (market.large_days, {**params, "which": "fall" if which == "rise" else "rise"}),
         "a lower threshold": (market.large_days, {**params, "size": moves[count] - 1e-6}),
     }, why=COMPUTED, table=True)  # fmt: skip
@@ -119,7 +115,7 @@ def fx_yearly_table(d: Draw) -> Draft:
             f"请列表给出{span[0]}至{span[1]}各年{pair.words(d)}的年度涨跌幅"
             f"（年末定价相对上年末定价，%，{d.digits(2)}），{_basis(d)}。",
         )
-        return _draft(d, pair, text, as_of, market.yearly_changes, params, (AskedValue("year", "date"), _percent()), {
+        return _draft(d, pair, text, as_of, market.yearly_changes, params, (AskedValue("year", "date"), percent()), {
             "of the other currency": (market.yearly_changes, _inverse(params)),
         }, why=COMPUTED, table=True)  # fmt: skip
     text = d.say(
@@ -178,7 +174,7 @@ def fx_drawdown(d: Draw) -> Draft:
         f"{pair.words(d)}（按每日定价，{_basis(d)}）的最大回撤是多少？"
         f"请给出峰值日期、谷值日期和回撤幅度（%，以负数表示，{d.digits(2)}）。",
     )
-    asks = (AskedValue("peak", "date"), AskedValue("trough", "date"), _percent("fall"))
+    asks = (AskedValue("peak", "date"), AskedValue("trough", "date"), percent("fall"))
     return _draft(d, pair, text, as_of, market.drawdown, params, asks, {
         "of the other currency": (market.drawdown, _inverse(params)),
         "the highest to the lowest of the span": (_high_to_low, params),
@@ -298,7 +294,7 @@ def fx_ranked_changes(d: Draw) -> Draft:
             f"{listed}在{span[0]}至{span[1]}之间的升贬值幅度分别是多少（{_basis(d)}）？"
             f"请按涨幅从高到低列表，给出货币代码和涨跌幅（%），{d.digits(2)}。",
         )
-        return Draft(text, as_of, market.changes_of_several, params, (base, _percent()), {
+        return Draft(text, as_of, market.changes_of_several, params, (base, percent()), {
             "quoted the other way round": (market.changes_of_several, other_way),
         }, names, ("market: ECB reference rates",), COMPUTED, table=True)  # fmt: skip
     text = d.say(
@@ -309,7 +305,7 @@ def fx_ranked_changes(d: Draw) -> Draft:
         f"幅度是多少（%，贬值为负，{d.digits(2)}）？"
         f"{_basis(d)}。",
     )
-    return Draft(text, as_of, market.most_changed, params, (base, _percent()), {
+    return Draft(text, as_of, market.most_changed, params, (base, percent()), {
         "the runner-up": (market.most_changed, {**params, "rank": 1}),
         "quoted the other way round": (market.most_changed, other_way),
     }, names, ("market: ECB reference rates",), COMPUTED)  # fmt: skip

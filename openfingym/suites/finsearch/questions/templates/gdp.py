@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, shifted, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, percent, shifted, template
 from openfingym.suites.finsearch.questions.programs import official
-from openfingym.suites.finsearch.questions.templates.macro import ACCOUNTS, COMPUTED, COUNTRIES, GDP, _draft, _percent
+from openfingym.suites.finsearch.questions.templates.macro import ACCOUNTS, COMPUTED, COUNTRIES, GDP, _draft
 
 # --- national accounts -------------------------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ def gdp_latest_growth(d: Draw) -> Draft:
     words = "the quarter before" if lag == 1 else "the same quarter a year before"
     text = d.one(["What is the latest known growth rate of real GDP of {} over {}, in percent, {}?",
                   "By the newest data, how fast did real GDP of {} grow over {} (percent, {})?"]).format(name, words, d.digits(2))  # fmt: skip
-    return _draft(text, as_of, official.latest_compared, params, (_percent(),), {
+    return _draft(text, as_of, official.latest_compared, params, (percent(),), {
         "over the other span": (official.latest_compared, {**params, "lag": 5 - lag}),
         "the quarter before": (official.latest_compared, {**params, "back": 1}),
     }, why=COMPUTED, source="gdp")  # fmt: skip
@@ -81,7 +81,7 @@ def gdp_growth(d: Draw) -> Draft:
         f"what is the {words} of real GDP of {name} in {_quarter(period)}, in percent, {d.digits(2)}?"
     )
     other = {"q": {"base": _back(period, 4)}, "y": {"base": _back(period, 1)}, "a": {"change": "percent"}}[kind]
-    return _draft(text, as_of, official.compared_periods, params, (_percent(),), {
+    return _draft(text, as_of, official.compared_periods, params, (percent(),), {
         "another growth rate": (official.compared_periods, {**params, **other}),
     }, why=COMPUTED, source="gdp")  # fmt: skip
 
@@ -100,7 +100,7 @@ def gdp_revision(d: Draw) -> Draft:
         f"been revised by {d.day(as_of[:10])}, compared with its first estimate? "
         f"{d.digits(2).capitalize()}, signed."
     )
-    return _draft(text, as_of, official.revision_of, params, (_percent("revision"),), {
+    return _draft(text, as_of, official.revision_of, params, (percent("revision"),), {
         "growth over the quarter before": (official.compared_periods, {**params, "base": _back(period, 1)}),
     }, why=COMPUTED, source="gdp")  # fmt: skip
 
@@ -126,7 +126,7 @@ def gdp_worst_quarter(d: Draw) -> Draft:
         f"{words}, by the data available on {d.day(as_of[:10])}? "
         f"Name the first month of the quarter (YYYY-MM) and the rate in percent, {d.digits(2)}."
     )
-    return _draft(text, as_of, official.largest_change, params, (AskedValue("quarter", "date"), _percent("growth")), {
+    return _draft(text, as_of, official.largest_change, params, (AskedValue("quarter", "date"), percent("growth")), {
         "the runner-up": (official.largest_change, {**params, "rank": 1}),
         "the other span": (official.largest_change, {**params, "lag": 5 - lag}),
     }, why=COMPUTED, source="gdp")  # fmt: skip
@@ -156,7 +156,7 @@ def gdp_compared(d: Draw) -> Draft:
     )
     ask = AskedValue("economy", "text", choices=tuple(name.removeprefix("the ") for name, _ in COUNTRIES.values()),
               accept={"United States": ("US", "USA"), "euro area": ("eurozone",), "Switzerland": ("CHE",), "Japan": ("JP",)})  # fmt: skip
-    return _draft(text, as_of, official.growth_of_several, params, (ask, _percent("growth")), {
+    return _draft(text, as_of, official.growth_of_several, params, (ask, percent("growth")), {
         "one quarter later": (official.growth_of_several, {**params, "to": _back(end, -1)}),
     }, table=True, why=COMPUTED, source="gdp")  # fmt: skip
 
@@ -175,6 +175,6 @@ def gdp_table(d: Draw) -> Draft:
         f"{d.day(as_of[:10])}: first month of the quarter (YYYY-MM) and percent, {d.digits(2)}, oldest first."
     )
     other = {**params, "lag": 5 - lag, "first": _back(start, 5 - lag)}
-    return _draft(text, as_of, official.growth_table, params, (AskedValue("quarter", "date"), _percent("growth")), {
+    return _draft(text, as_of, official.growth_table, params, (AskedValue("quarter", "date"), percent("growth")), {
         "the other span": (official.growth_table, other),
     }, table=True, why=COMPUTED, source="gdp")  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, shifted, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, percent, shifted, template
 from openfingym.suites.finsearch.questions.programs import official
 
 MACRO, ACCOUNTS = "macroeconomy", "macroeconomy"
@@ -84,14 +84,10 @@ def _unit(one: Series) -> str:
     return f" in {one.unit.replace('%', 'percent')}" if one.unit else " (index points)"
 
 
-def _percent(name: str = "change", decimals: int = 2) -> AskedValue:
-    return AskedValue(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
-
-
 def _change(one: Series) -> tuple[str, AskedValue, dict[str, Any]]:
     """How a change is asked for: in percent, or as a difference."""
     if one.level:
-        return "percentage change", _percent(), {"change": "percent"}
+        return "percentage change", percent(), {"change": "percent"}
     unit = "percentage points" if one.unit == "%" else None
     return "change in points", AskedValue("change", unit=unit, decimals=1), {"change": "difference"}
 
@@ -210,21 +206,21 @@ def macro_known_on(d: Draw) -> Draft:
 
 @template("T2", MACRO)
 def macro_revision(d: Draw) -> Draft:
-    (name, one), percent = _series(d, REVISED), d.rng.random() < 0.4
+    (name, one), in_percent = _series(d, REVISED), d.rng.random() < 0.4
     period = d.one(_first_released(d, name)[:-1])
     vintages = d.world.vintages(name, period)
     as_of = d.asked_after(vintages[-1].known, 2500)
-    params = {"series": name, "period": period, "change": "percent" if percent else "difference"}
-    unit = " in percent of the first figure" if percent else _unit(one)
+    params = {"series": name, "period": period, "change": "percent" if in_percent else "difference"}
+    unit = " in percent of the first figure" if in_percent else _unit(one)
     text = (
         f"From first publication to its last revision of {d.day(vintages[-1].known)}, "
         f"by how much was the {d.day(_month(period))} figure of {one.name} revised{unit}? "
-        f"Signed, {d.digits(2 if percent else one.decimals)}."
+        f"Signed, {d.digits(2 if in_percent else one.decimals)}."
     )
-    ask = _percent("revision") if percent else _ask(one, "revision")
+    ask = percent("revision") if in_percent else _ask(one, "revision")
     return _draft(text, as_of, official.revision_of, params, (ask,), {
         "the figure itself": (official.value_of, {**params, "vintage": "last"}),
-    }, why=COMPUTED if percent else RELEASED)  # fmt: skip
+    }, why=COMPUTED if in_percent else RELEASED)  # fmt: skip
 
 
 @template("T2", MACRO)

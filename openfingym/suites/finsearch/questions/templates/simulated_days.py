@@ -11,6 +11,7 @@ from openfingym.suites.finsearch.questions.drawing import (
     Draft,
     Draw,
     month_end,
+    percent,
     shifted,
     template,
 )
@@ -35,7 +36,6 @@ from openfingym.suites.finsearch.questions.templates.simulated_markets import (
     _index,
     _money,
     _named,
-    _percent,
     _share,
 )
 
@@ -79,7 +79,7 @@ def sim_index_on_day(d: Draw) -> Draft:
         f"On {d.day(days[1])}, what was the {words[0]} of the {_call(d, row)}, {d.digits(2)}?",
         f"{_call(d, row)}在{d.day(days[1])}的{words[1]}是多少？{d.digits(2)}。",
     )
-    ask = AskedValue("level", decimals=2) if field in ("close", "open") else _percent()
+    ask = AskedValue("level", decimals=2) if field in ("close", "open") else percent()
     other = "open" if field != "open" else "close"
     return _draft(d, [row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[0]}),

@@ -10,7 +10,9 @@ from openfingym.suites.finsearch.questions.drawing import (
     Draft,
     Draw,
     SkipError,
+    month_after,
     month_end,
+    percent,
     shifted,
     template,
 )
@@ -30,24 +32,18 @@ from openfingym.suites.finsearch.questions.templates.simulated_markets import (
     _dual,
     _index,
     _named,
-    _percent,
 )
 
 # --- T3 ----------------------------------------------------------------------------------------------------------------
 
 
-def _month_after(month: str, by: int) -> str:
-    year, number = divmod(12 * int(month[:4]) + int(month[5:]) - 1 + by, 12)
-    return f"{year:04d}-{number + 1:02d}"
-
-
 def _months(d: Draw, row: dict[str, Any], low: int, high: int) -> tuple[str, str, str]:
     days = _days(d, row)
     first = d.one(days)[:7]
-    last = _month_after(first, d.rng.randrange(low, high) - 1)
+    last = month_after(first, d.rng.randrange(low, high) - 1)
     if last >= days[-1][:7] or first <= days[0][:7]:
         raise SkipError("the span is not inside of the series")
-    return d.asked_after(_month_after(last, 1) + "-01", 900), first, last
+    return d.asked_after(month_after(last, 1) + "-01", 900), first, last
 
 
 @template("T3", INDICES, subsets=BOTH, most=8)
@@ -56,7 +52,7 @@ def sim_index_largest_month(d: Draw) -> Draft:
     as_of, first, last = _months(d, row, 60, 185)
     params = {
         "legs": [[row["symbol"], 1]],
-        "first": f"{_month_after(first, -1)}-01",
+        "first": f"{month_after(first, -1)}-01",
         "last": month_end(last),
         "which": which,
         "percent": True,
@@ -68,7 +64,7 @@ def sim_index_largest_month(d: Draw) -> Draft:
         f"{_call(d, row)}单月{'涨幅' if which == 'rise' else '跌幅'}最大的是哪个月？"
         f"涨跌幅是多少（%，{d.digits(2)}）？",
     )
-    return _draft(d, [row], text, as_of, market.largest_month, params, (AskedValue("month", "date"), _percent()), {
+    return _draft(d, [row], text, as_of, market.largest_month, params, (AskedValue("month", "date"), percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "the other direction": (market.largest_month, {**params, "which": "rise" if which == "fall" else "fall"}),
     }, why=COMPUTED)  # fmt: skip
@@ -161,7 +157,7 @@ def sim_extreme_premium(d: Draw) -> Draft:
         f"的是哪一天，溢价率是多少（%，{d.digits(2)}）？",
     )
     other = {**params, "which": "lowest" if which == "highest" else "highest"}
-    asks = (AskedValue("date", "date"), _percent("premium"))
+    asks = (AskedValue("date", "date"), percent("premium"))
     return _draft(d, [a_row, h_row], text, as_of, traded.extreme_premium, params, asks, {
         "the runner-up": (traded.extreme_premium, {**params, "rank": 1}),
         "the other end": (traded.extreme_premium, other),
@@ -227,7 +223,7 @@ def sim_total_return(d: Draw) -> Draft:
         f"期间收益率是多少（%，{d.digits(2)}）？"
         "行情为不复权价格。",
     )
-    return _draft(d, [row], text, d.asked_after(days[high], 900), traded.total_return, params, (_percent("return"),), {
+    return _draft(d, [row], text, d.asked_after(days[high], 900), traded.total_return, params, (percent("return"),), {
         "without the split": (traded.total_return, {**params, "splits": False}),
     }, why=COMPUTED)  # fmt: skip
 
@@ -290,7 +286,7 @@ def sim_best_of_industry(d: Draw) -> Draft:
         choices=tuple(row["symbol"] for row in chosen),
         accept={row["symbol"]: _named(row) for row in chosen},
     )
-    asks = (ask, _percent("return"))
+    asks = (ask, percent("return"))
     return _draft(d, chosen, text, d.asked_after(days[high], 900), traded.constituent_best, params, asks, {
         "the runner-up": (traded.constituent_best, {**params, "rank": 1}),
     }, why=COMPUTED)  # fmt: skip

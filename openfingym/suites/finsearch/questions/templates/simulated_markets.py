@@ -11,6 +11,7 @@ from openfingym.suites.finsearch.questions.drawing import (
     Draft,
     Draw,
     SkipError,
+    percent,
     recent,
     template,
 )
@@ -42,10 +43,6 @@ def _draft(d: Draw, rows: list[dict[str, Any]], text: str, as_of: str, program: 
            asks: tuple[AskedValue, ...], alternatives: dict[str, Any], *, why: str = TRADED, table: bool = False) -> Draft:  # fmt: skip
     names = tuple(name for row in rows for name in (row["symbol"], *_named(row)))
     return Draft(text, as_of, program, params, asks, alternatives, names, ("bars (simulated)",), why, table, real=False)
-
-
-def _percent(name: str = "change", decimals: int = 2) -> AskedValue:
-    return AskedValue(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
 
 
 def _share(d: Draw) -> dict[str, Any]:
@@ -121,7 +118,7 @@ def sim_share_latest_move(d: Draw) -> Draft:
         f"{_call(d, row)}{MOVES[field][1]}是多少（%，{d.digits(2)}）？",
     )
     other = "intraday" if field in ("change", "gap") else "change"
-    return _draft(d, [row], text, as_of, market.latest_bar, params, (_percent(),), {
+    return _draft(d, [row], text, as_of, market.latest_bar, params, (percent(),), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         f"{other} for {field}": (market.latest_bar, {**params, "field": other}),
     }, why=COMPUTED)  # fmt: skip
@@ -173,7 +170,7 @@ def sim_index_latest_since(d: Draw) -> Draft:
         f"{ {'day': '最近一个交易日的', 'month': '本月以来的', 'year': '今年以来的'}[since] }"
         f"涨跌幅是多少（按收盘点位，%，{d.digits(2)}）？",
     )
-    return _draft(d, [row], text, as_of, program, params, (_percent(),), {
+    return _draft(d, [row], text, as_of, program, params, (percent(),), {
         "over five sessions": (market.latest_change, {**base, "days": 5}),
         "over twenty sessions": (market.latest_change, {**base, "days": 20}),
     }, why=COMPUTED)  # fmt: skip
@@ -329,7 +326,7 @@ def sim_premium_latest(d: Draw) -> Draft:
         d.one(["{}同时在A股（{}）和H股（{}）上市。按各自最新收盘价及最新港元兑人民币中间价，A股相对H股的溢价率是多少（%，{}）？",
                "请计算{}的A/H溢价率：A股{}，H股{}，均取最新收盘价，汇率取最新港元兑人民币中间价（%，{}）。"]),
     ).format(d.say(english, chinese), a_row["symbol"], h_row["symbol"], d.digits(2))  # fmt: skip
-    return _draft(d, [a_row, h_row], text, as_of, traded.premium, params, (_percent("premium"),), {
+    return _draft(d, [a_row, h_row], text, as_of, traded.premium, params, (percent("premium"),), {
         "the H share over the A share": (_discount, params),
         "without the exchange rate": (traded.premium, {**params, "rate": h_row["symbol"], "h": "HKDCNY-FIXING"}),
         "without any rate": (_no_rate, params),

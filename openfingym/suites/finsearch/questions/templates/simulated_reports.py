@@ -11,10 +11,11 @@ from openfingym.suites.finsearch.questions.drawing import (
     Draft,
     Draw,
     SkipError,
+    percent,
     template,
 )
 from openfingym.suites.finsearch.questions.programs import companies as company
-from openfingym.suites.finsearch.questions.templates.simulated_markets import _named, _percent
+from openfingym.suites.finsearch.questions.templates.simulated_markets import _named
 
 BOTH = (GLOBAL, CHINA)
 FUNDAMENTALS, MACRO = "company fundamentals", "macroeconomy"
@@ -199,7 +200,7 @@ def sim_growth(d: Draw) -> Draft:
         f"{one.call(d)}{_years(ends[place])}财年{'' if flow else '末'}{words}同比变动百分之几"
         f"（两年均取首次披露数，{_standard(d, one)}，{d.digits(2)}）？",
     )
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.growth, params, (_percent("growth"),), {
+    return _draft(one, text, d.asked_after(fact.filed, 1200), company.growth, params, (percent("growth"),), {
         "the difference in millions": (company.difference, {**params, "scale": 1e6}),
         "the ratio": (_ratio_to_base, params),
     }, why=COMPUTED)  # fmt: skip
@@ -223,7 +224,7 @@ def sim_margin(d: Draw) -> Draft:
         f"{_years(end)}财年，{one.call(d)}的{words}占营业收入的比例是多少（%，{_standard(d, one)}，{d.digits(2)}）？",
     )
     ends = one.ends(d)
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.ratio, params, (_percent("ratio"),), {
+    return _draft(one, text, d.asked_after(fact.filed, 1200), company.ratio, params, (percent("ratio"),), {
         "a year before": (company.ratio, {**params, "end": ends[ends.index(end) - 1]}),
         "the other way round": (company.ratio, {**params, "item": "Revenue", "below": item}),
     }, why=COMPUTED)  # fmt: skip
@@ -340,7 +341,7 @@ def sim_yearly_values(d: Draw) -> Draft:
             f"请列表给出{one.call(d)}{years[1][0]}至{years[-1][0]}各财年{when}{words}的同比增速"
             f"（{_standard(d, one)}，首次披露数，%，{d.digits(2)}）。",
         )
-        asks = (AskedValue("fiscal year", "date"), _percent("growth"))
+        asks = (AskedValue("fiscal year", "date"), percent("growth"))
         return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_growth, params, asks, {
             "a year off": (_growth_off, params),
         }, why=COMPUTED, table=True)  # fmt: skip

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from openfingym.suites.finsearch.questions.drawing import (
-    CHINA,
-    GLOBAL,
-    AskedValue,
-    Draft,
-    Draw,
-    SkipError,
-    template,
-)
+from openfingym.suites.finsearch.questions.drawing import CHINA, GLOBAL, AskedValue, Draft, Draw, SkipError, template
 from openfingym.suites.finsearch.questions.programs import official
 from openfingym.suites.finsearch.questions.templates.simulated_reports import BOTH, FILED, MACRO
 

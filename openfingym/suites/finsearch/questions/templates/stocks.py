@@ -10,6 +10,7 @@ from openfingym.suites.finsearch.questions.drawing import (
     Draw,
     SkipError,
     month_end,
+    percent,
     recent,
     shifted,
     template,
@@ -35,10 +36,6 @@ FIELDS = {
 def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
            alternatives: dict[str, Any], *, table: bool = False, why: str = TRADED) -> Draft:  # fmt: skip
     return Draft(text, as_of, program, params, asks, alternatives, NAMES, SOURCE, why, table)
-
-
-def _percent(name: str = "change") -> AskedValue:
-    return AskedValue(name, unit="%", decimals=2, rule="within", tolerance=0.015)
 
 
 def _share(d: Draw) -> tuple[str, str]:
@@ -112,7 +109,7 @@ def share_latest_change(d: Draw) -> Draft:
         "range": f"How wide, as a percentage of the low, was the high-low range of {name} in its latest session",
         "move": f"By how many US dollars did {name} close up or down in its latest session",
     }[field]
-    ask = AskedValue("change", unit="USD", decimals=2) if field == "move" else _percent()
+    ask = AskedValue("change", unit="USD", decimals=2) if field == "move" else percent()
     other = "intraday" if field in ("change", "gap") else "change"
     return _draft(f"{words}? {d.digits(2).capitalize()}.", as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
@@ -129,7 +126,7 @@ def share_latest_since(d: Draw) -> Draft:
         f"{since.capitalize()} to date, what is the price return of {name} on unadjusted closing prices "
         f"(latest close against the last close of the previous {since}), in percent, {d.digits(2)}?"
     )
-    return _draft(text, as_of, market.latest_since, params, (_percent(),), {
+    return _draft(text, as_of, market.latest_since, params, (percent(),), {
         "since the other": (market.latest_since, {**params, "since": "month" if since == "year" else "year"}),
         "of the latest session": (market.latest_change, {**params, "days": 1}),
     }, why=COMPUTED)  # fmt: skip
@@ -159,7 +156,7 @@ def share_on_day(d: Draw) -> Draft:
             "change": "percentage change from close to close",
             "gap": "opening gap in percent of the close before",
         }[field]
-        ask, more = _percent(), {"field": field}
+        ask, more = percent(), {"field": field}
     params = {"symbol": symbol, "first": shifted(days[0], -8), "day": days[1], **more}
     text = d.one(["What was the {words} of {name} on {day}, as traded (not adjusted), {digits}?",
                   "{name} on {day}: {words}, unadjusted, {digits}?"]).format(words=words, name=name, day=d.day(days[1]), digits=_precision(d, ask))  # fmt: skip
@@ -205,7 +202,7 @@ def share_largest_month(d: Draw) -> Draft:
         f"In which month from {d.day(start[:7])} to {d.day(last)} did {name} {'gain' if which == 'rise' else 'lose'} "
         f"most, from month-end close to month-end close (unadjusted), and by how many percent, {d.digits(2)}?"
     )
-    return _draft(text, as_of, market.largest_month, params, (AskedValue("month", "date"), _percent()), {
+    return _draft(text, as_of, market.largest_month, params, (AskedValue("month", "date"), percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "the other direction": (market.largest_month, {**params, "which": "rise" if which == "fall" else "fall"}),
     }, why=COMPUTED)  # fmt: skip
@@ -227,7 +224,7 @@ def share_large_days(d: Draw) -> Draft:
         "Please list the dates and the changes in percent "
         f"({d.digits(2)}) in a table sorted by date in ascending order."
     )
-    return _draft(text, as_of, market.large_days, params, (AskedValue("date", "date"), _percent()), {
+    return _draft(text, as_of, market.large_days, params, (AskedValue("date", "date"), percent()), {
         "the other direction": (market.large_days, {**params, "which": "rise" if which == "fall" else "fall"}),
         "a lower threshold": (market.large_days, {**params, "size": moves[count] - 1e-6}),
     }, table=True, why=COMPUTED)  # fmt: skip
@@ -248,7 +245,7 @@ def shares_compared(d: Draw) -> Draft:
             f"Rank {listed} by price return (unadjusted closes) between {d.day(days[0])} and {d.day(days[-1])}: "
             f"a table of tickers and percent, {d.digits(2)}, the best first."
         )
-        return _draft(text, as_of, market.changes_of_several, params, (ask, _percent()), {
+        return _draft(text, as_of, market.changes_of_several, params, (ask, percent()), {
             "a day later": (market.changes_of_several, {**params, "from": days[1]}),
         }, table=True, why=COMPUTED)  # fmt: skip
     text = (
@@ -256,7 +253,7 @@ def shares_compared(d: Draw) -> Draft:
         f"(or {'lost' if rose == 'rose' else 'gained'} least) on unadjusted closing prices from "
         f"{d.day(days[0])} to {d.day(days[-1])}, and what was its change in percent, {d.digits(2)}?"
     )
-    return _draft(text, as_of, market.most_changed, params, (ask, _percent()), {
+    return _draft(text, as_of, market.most_changed, params, (ask, percent()), {
         "the runner-up": (market.most_changed, {**params, "rank": 1}),
     }, why=COMPUTED)  # fmt: skip
 
@@ -270,7 +267,7 @@ def share_drawdown(d: Draw) -> Draft:
         f"Maximum drawdown of {name} on unadjusted daily closes from {d.day(days[0])} to {d.day(days[-1])}: "
         f"the date of the peak, the date of the trough, and the loss in percent (negative, {d.digits(2)})?"
     )
-    asks = (AskedValue("peak", "date"), AskedValue("trough", "date"), _percent("loss"))
+    asks = (AskedValue("peak", "date"), AskedValue("trough", "date"), percent("loss"))
     return _draft(text, as_of, market.drawdown, params, asks, {
         "the highest to the lowest of the span": (_high_to_low, params),
         "without the last third": (market.drawdown, {**params, "last": days[2 * len(days) // 3]}),
@@ -304,6 +301,6 @@ def share_over_split(d: Draw) -> Draft:
     )
     if symbol == "AAPL" and len(between) > 1:
         raise SkipError("two splits")
-    return _draft(text, as_of, market.split_adjusted_return, params, (_percent("return"),), {
+    return _draft(text, as_of, market.split_adjusted_return, params, (percent("return"),), {
         "without the split": (market.split_adjusted_return, {**params, "adjusted": False}),
     }, why=COMPUTED)  # fmt: skip
