@@ -28,10 +28,10 @@ from openfingym.suites.finsearch.questions.templates.fx import (
     _inverse,
     _params,
 )
-from openfingym.suites.finsearch.questions.templates.pairs import CURRENCIES, Pair, pair_of, pairs_of
+from openfingym.suites.finsearch.questions.templates.pairs import CURRENCIES, CurrencyPair, draw_pair, draw_pairs
 
 
-def _span(d: Draw, pair: Pair, low: int, high: int) -> tuple[str, str, str]:
+def _span(d: Draw, pair: CurrencyPair, low: int, high: int) -> tuple[str, str, str]:
     """A time, and the first and last month of a span of so many months before it."""
     days = _days(d, pair)
     first_month, count = d.one(days)[:7], d.rng.randrange(low, high + 1)
@@ -43,7 +43,7 @@ def _span(d: Draw, pair: Pair, low: int, high: int) -> tuple[str, str, str]:
 
 @template("T3", FX, subsets=BOTH, most=6)
 def fx_largest_month(d: Draw) -> Draft:
-    pair, which = pair_of(d), d.one(["rise", "fall"])
+    pair, which = draw_pair(d), d.one(["rise", "fall"])
     as_of, first, last = _span(d, pair, 60, 184)
     params = _params(pair, first=f"{month_after(first, -1)}-01", last=month_end(last), which=which, percent=True)
     words = {"rise": ("increase", "单月最大涨幅"), "fall": ("decrease", "单月最大跌幅")}[which]
@@ -55,7 +55,7 @@ def fx_largest_month(d: Draw) -> Draft:
         f"（以每月最后一次定价计算，{_basis(d)}）？"
         f"请给出月份和涨跌幅（%），{d.digits(2)}。",
     )
-    return _draft(d, pair, text, as_of, market.largest_month, params, (AskedValue("month", "date"), percent()), {
+    return _draft(pair, text, as_of, market.largest_month, params, (AskedValue("month", "date"), percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "of the other currency": (market.largest_month, _inverse(params)),
         "the largest day": (_month_of_largest_day, params),
@@ -69,7 +69,7 @@ def _month_of_largest_day(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
 
 @template("T3", FX, subsets=BOTH, most=5)
 def fx_large_days(d: Draw) -> Draft:
-    pair, which = pair_of(d), d.one(["rise", "fall"])
+    pair, which = draw_pair(d), d.one(["rise", "fall"])
     as_of, first, last = _span(d, pair, 9, 60)
     params = _params(pair, first=f"{first}-01", last=month_end(last), which=which, percent=True, size=0.0)
     moves = sorted((abs(move) for _, move in market.large_days(d.world, params)), reverse=True)
@@ -88,7 +88,7 @@ def fx_large_days(d: Draw) -> Draft:
         f"{_basis(d)}，从该期间前两次定价之间的变动算起。"
         f"请按日期升序列表，给出日期和当日涨跌幅（%），{d.digits(2)}。",
     )
-    return _draft(d, pair, text, as_of, market.large_days, params, (AskedValue("date", "date"), percent()), {
+    return _draft(pair, text, as_of, market.large_days, params, (AskedValue("date", "date"), percent()), {
         "rises for falls": (market.large_days, {**params, "which": "fall" if which == "rise" else "rise"}),
         "a lower threshold": (market.large_days, {**params, "size": moves[count] - 1e-6}),
     }, why=COMPUTED, table=True)  # fmt: skip
@@ -96,7 +96,7 @@ def fx_large_days(d: Draw) -> Draft:
 
 @template("T3", FX, subsets=BOTH, most=5)
 def fx_yearly_table(d: Draw) -> Draft:
-    pair, which, changes = pair_of(d), d.one(["mean", "highest", "lowest", "last"]), d.rng.random() < 0.35
+    pair, which, changes = draw_pair(d), d.one(["mean", "highest", "lowest", "last"]), d.rng.random() < 0.35
     days = _days(d, pair)
     first = d.rng.randrange(int(days[0][:4]) + 1, 2022)
     years = d.rng.randrange(3, 8)
@@ -115,7 +115,7 @@ def fx_yearly_table(d: Draw) -> Draft:
             f"请列表给出{span[0]}至{span[1]}各年{pair.words(d)}的年度涨跌幅"
             f"（年末定价相对上年末定价，%，{d.digits(2)}），{_basis(d)}。",
         )
-        return _draft(d, pair, text, as_of, market.yearly_changes, params, (AskedValue("year", "date"), percent()), {
+        return _draft(pair, text, as_of, market.yearly_changes, params, (AskedValue("year", "date"), percent()), {
             "of the other currency": (market.yearly_changes, _inverse(params)),
         }, why=COMPUTED, table=True)  # fmt: skip
     text = d.say(
@@ -126,14 +126,14 @@ def fx_yearly_table(d: Draw) -> Draft:
     )
     other = "last" if which != "last" else "mean"
     asks = (AskedValue("year", "date"), AskedValue("rate", unit=pair.quote, decimals=4))
-    return _draft(d, pair, text, as_of, market.yearly_table, params, asks, {
+    return _draft(pair, text, as_of, market.yearly_table, params, asks, {
         f"the {other} rate": (market.yearly_table, {**params, "which": other}),
     }, table=True)  # fmt: skip
 
 
 @template("T3", FX, subsets=BOTH, most=5)
 def fx_longest_run(d: Draw) -> Draft:
-    pair, which, monthly = pair_of(d), d.one(["rises", "falls"]), d.rng.random() < 0.4
+    pair, which, monthly = draw_pair(d), d.one(["rises", "falls"]), d.rng.random() < 0.4
     as_of, first, last = _span(d, pair, *((90, 184) if monthly else (24, 80)))
     params = _params(pair, first=f"{first}-01", last=month_end(last), which=which, monthly=monthly)
     runs = [market.longest_run(d.world, {**params, "rank": rank}) for rank in (0, 1)]
@@ -155,7 +155,7 @@ def fx_longest_run(d: Draw) -> Draft:
         AskedValue("last", "date"),
         AskedValue("length", decimals=0, rule="exact"),
     )
-    return _draft(d, pair, text, as_of, market.longest_run, params, asks, {
+    return _draft(pair, text, as_of, market.longest_run, params, asks, {
         "the runner-up": (market.longest_run, {**params, "rank": 1}),
         "of the other direction": (market.longest_run, {**params, "which": "falls" if which == "rises" else "rises"}),
     })  # fmt: skip
@@ -163,7 +163,7 @@ def fx_longest_run(d: Draw) -> Draft:
 
 @template("T3", FX, subsets=BOTH, most=5)
 def fx_drawdown(d: Draw) -> Draft:
-    pair = pair_of(d)
+    pair = draw_pair(d)
     as_of, first, last = _span(d, pair, 20, 150)
     params = _params(pair, first=f"{first}-01", last=month_end(last))
     text = d.say(
@@ -175,7 +175,7 @@ def fx_drawdown(d: Draw) -> Draft:
         f"请给出峰值日期、谷值日期和回撤幅度（%，以负数表示，{d.digits(2)}）。",
     )
     asks = (AskedValue("peak", "date"), AskedValue("trough", "date"), percent("fall"))
-    return _draft(d, pair, text, as_of, market.drawdown, params, asks, {
+    return _draft(pair, text, as_of, market.drawdown, params, asks, {
         "of the other currency": (market.drawdown, _inverse(params)),
         "the highest to the lowest of the span": (_high_to_low, params),
     }, why=COMPUTED)  # fmt: skip
@@ -188,7 +188,7 @@ def _high_to_low(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
 
 @template("T3", FX, subsets=BOTH, most=5)
 def fx_extreme_day(d: Draw) -> Draft:
-    pair, which = pair_of(d), d.one(["highest", "lowest"])
+    pair, which = draw_pair(d), d.one(["highest", "lowest"])
     as_of, first, last = _span(d, pair, 30, 184)
     params = _params(pair, first=f"{first}-01", last=month_end(last), which=which)
     if abs(market.extreme_day(d.world, params)[1] / market.extreme_day(d.world, {**params, "rank": 1})[1] - 1) < 2e-4:
@@ -203,7 +203,7 @@ def fx_extreme_day(d: Draw) -> Draft:
         f"{_basis(d)}，以{CURRENCIES[pair.quote][1]}计，{d.digits(4)}。",
     )
     asks = (AskedValue("date", "date"), AskedValue("rate", unit=pair.quote, decimals=4))
-    return _draft(d, pair, text, as_of, market.extreme_day, params, asks, {
+    return _draft(pair, text, as_of, market.extreme_day, params, asks, {
         "the runner-up": (market.extreme_day, {**params, "rank": 1}),
         "the other end": (market.extreme_day, {**params, "which": "lowest" if which == "highest" else "highest"}),
     })  # fmt: skip
@@ -211,7 +211,7 @@ def fx_extreme_day(d: Draw) -> Draft:
 
 @template("T3", FX, subsets=BOTH, most=5)
 def fx_count_beyond(d: Draw) -> Draft:
-    pair, which = pair_of(d), d.one(["above", "below"])
+    pair, which = draw_pair(d), d.one(["above", "below"])
     as_of, first, last = _span(d, pair, 12, 120)
     params = _params(pair, first=f"{first}-01", last=month_end(last), which=which)
     values = sorted(rate for _, rate in market.rates(d.world, params))
@@ -230,7 +230,7 @@ def fx_count_beyond(d: Draw) -> Draft:
     if first_day[0] == "":
         raise SkipError("no day")
     asks = (AskedValue("count", decimals=0, rule="exact"), AskedValue("first", "date"))
-    return _draft(d, pair, text, as_of, _count_and_first, params, asks, {
+    return _draft(pair, text, as_of, _count_and_first, params, asks, {
         "on the other side": (_count_and_first, {**params, "which": "below" if which == "above" else "above"}),
     }, why="A count is exact; no rate of the span is within 0.002 % of the level.")  # fmt: skip
 
@@ -243,7 +243,7 @@ def _count_and_first(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
 @template("T3", FX, subsets=BOTH, most=6)
 def fx_not_in_unison(d: Draw) -> Draft:
     quote = "CNY" if d.subset == CHINA else d.one(["USD", "GBP", "CHF"])
-    pairs = [pair for pair in pairs_of(d, 4, quote) if pair.base not in ("KRW", "JPY", "INR", "MXN")][:3]
+    pairs = [pair for pair in draw_pairs(d, 4, quote) if pair.base not in ("KRW", "JPY", "INR", "MXN")][:3]
     if len(pairs) < 3:
         raise SkipError("too few pairs")
     as_of, first, _ = _span(d, pairs[0], 2, 3)
@@ -270,8 +270,8 @@ def fx_not_in_unison(d: Draw) -> Draft:
 @template("T3", FX, subsets=BOTH, most=6)
 def fx_ranked_changes(d: Draw) -> Draft:
     quote = d.one(["CNY", "HKD"]) if d.subset == CHINA else d.one(["USD", "EUR", "GBP"])
-    pairs = pairs_of(d, d.rng.randrange(4, 8), quote)
-    days = _days(d, Pair("GBP", "JPY", 1.0))
+    pairs = draw_pairs(d, d.rng.randrange(4, 8), quote)
+    days = _days(d, CurrencyPair("GBP", "JPY", 1.0))
     start = d.rng.randrange(950, len(days) - 300)
     to = days[start + d.rng.randrange(60, 1000)] if start + 1000 < len(days) else days[-20]
     as_of, table = d.asked_after(to, 800), d.rng.random() < 0.5

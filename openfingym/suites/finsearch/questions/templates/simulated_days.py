@@ -62,7 +62,7 @@ def sim_share_on_day(d: Draw) -> Draft:
             day=d.day(days[1]), name=_call(d, row), words=words, unit=unit, digits=d.digits(2)),
     )  # fmt: skip
     other = "open" if more["field"] == "close" else "close"
-    return _draft(d, [row], text, as_of, market.bar_on, params, (ask,), {
+    return _draft([row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[0]}),
         f"{other} for {more['field']}": (market.bar_on, {**params, "field": other, "scale": 1.0}),
     })  # fmt: skip
@@ -81,7 +81,7 @@ def sim_index_on_day(d: Draw) -> Draft:
     )
     ask = AskedValue("level", decimals=2) if field in ("close", "open") else percent()
     other = "open" if field != "open" else "close"
-    return _draft(d, [row], text, as_of, market.bar_on, params, (ask,), {
+    return _draft([row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[0]}),
         f"{other} for {field}": (market.bar_on, {**params, "field": other}),
     }, why=TRADED if field in ("close", "open") else COMPUTED)  # fmt: skip
@@ -104,7 +104,7 @@ def sim_parity_on_day(d: Draw) -> Draft:
         "USDCNH-OFFSHORE": "USDCNY-ONSHORE",
         "USDCNY-FIXING": "USDCNY-ONSHORE",
     }.get(row["symbol"])
-    return _draft(d, [row], text, as_of, market.level_on, params, (AskedValue("rate", decimals=4),), {
+    return _draft([row], text, as_of, market.level_on, params, (AskedValue("rate", decimals=4),), {
         "the day before": (market.level_on, {**params, "day": days[0]}),
         **({"onshore for offshore, spot for parity": (market.level_on, {**params, "legs": [[twin, 1]]})} if twin else {}),
     })  # fmt: skip
@@ -125,7 +125,7 @@ def sim_dividends(d: Draw) -> Draft:
     )
     before = {**params, "first": f"{int(year) - 1}-01-01", "last": f"{int(year) - 1}-12-31"}
     ask = AskedValue("dividend", unit=currency, decimals=2)
-    return _draft(d, [row], text, as_of, traded.dividends, params, (ask,), {
+    return _draft([row], text, as_of, traded.dividends, params, (ask,), {
         "the year before": (traded.dividends, before),
         "two years": (traded.dividends, {**params, "first": before["first"]}),
     }, why="The announcement states the amount: rounding alone may differ.")  # fmt: skip
@@ -149,7 +149,7 @@ def sim_commodity_on_day(d: Draw) -> Draft:
             f"{english}: what was the {words} on {d.day(days[30])}, in USD per {per[0]}, {d.digits(2)}?",
             f"{d.day(days[30])}，{chinese}的{words}是多少美元/{per[1]}（{d.digits(2)}）？",
         )
-        return _draft(d, [row], text, as_of, market.bar_on, params, (AskedValue("price", unit="USD", decimals=2),), {
+        return _draft([row], text, as_of, market.bar_on, params, (AskedValue("price", unit="USD", decimals=2),), {
             "the session before": (market.bar_on, {**params, "day": days[29]}),
             "the open": (market.bar_on, {**params, "field": "open"}),
         })  # fmt: skip
@@ -161,7 +161,7 @@ def sim_commodity_on_day(d: Draw) -> Draft:
         f"{d.day(month)}{chinese}的{called[1]}日收盘价是多少美元/{per[1]}（{d.digits(2)}）？",
     )
     ask = AskedValue("price", unit="USD", decimals=2)
-    return _draft(d, [row], text, as_of, market.period_statistic, params, (ask,), {
+    return _draft([row], text, as_of, market.period_statistic, params, (ask,), {
         "the last of the month": (market.period_statistic, {**params, "which": "last"}),
     })  # fmt: skip
 
@@ -177,7 +177,7 @@ def sim_note_future_on_day(d: Draw) -> Draft:
         "Points as a decimal; the quote in points and 32nds is accepted as well."
     )
     ask = AskedValue("price", rule="within", tolerance=0.0005)
-    return _draft(d, [row], text, as_of, market.bar_on, params, (ask,), {
+    return _draft([row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[1]}),
         "32nds taken for hundredths": (_misread, params),
     }, why="The contract is quoted in quarters of a 32nd: exact.")  # fmt: skip

@@ -64,7 +64,7 @@ def sim_index_largest_month(d: Draw) -> Draft:
         f"{_call(d, row)}单月{'涨幅' if which == 'rise' else '跌幅'}最大的是哪个月？"
         f"涨跌幅是多少（%，{d.digits(2)}）？",
     )
-    return _draft(d, [row], text, as_of, market.largest_month, params, (AskedValue("month", "date"), percent()), {
+    return _draft([row], text, as_of, market.largest_month, params, (AskedValue("month", "date"), percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "the other direction": (market.largest_month, {**params, "which": "rise" if which == "fall" else "fall"}),
     }, why=COMPUTED)  # fmt: skip
@@ -98,7 +98,7 @@ def sim_commodity_large_days(d: Draw) -> Draft:
         f"请按日期升序列表，并给出当日涨跌额（美元，带正负号，{d.digits(1)}）。",
     )
     ask = AskedValue("change", unit="USD", decimals=1, rule="within", tolerance=0.11)
-    return _draft(d, [row], text, as_of, market.large_days, params, (AskedValue("date", "date"), ask), {
+    return _draft([row], text, as_of, market.large_days, params, (AskedValue("date", "date"), ask), {
         "the other direction": (market.large_days, {**params, "which": "rise" if which == "fall" else "fall"}),
         "a lower threshold": (market.large_days, {**params, "size": moves[count] - 1e-6}),
     }, why=COMPUTED, table=True)  # fmt: skip
@@ -128,7 +128,7 @@ def sim_parities_not_in_unison(d: Draw) -> Draft:
         f"并列出当日三个中间价，{d.digits(4)}。",
     )
     asks = (AskedValue("date", "date"), *(AskedValue(code, unit="CNY", decimals=4) for code in codes))
-    draft = _draft(d, rows, text, as_of, market.against_the_others, params, asks, {
+    draft = _draft(rows, text, as_of, market.against_the_others, params, asks, {
         "the runner-up": (market.against_the_others, {**params, "rank": 1}),
     })  # fmt: skip
     return Draft(**{**draft.__dict__, "names": (*draft.names, *codes)})
@@ -158,7 +158,7 @@ def sim_extreme_premium(d: Draw) -> Draft:
     )
     other = {**params, "which": "lowest" if which == "highest" else "highest"}
     asks = (AskedValue("date", "date"), percent("premium"))
-    return _draft(d, [a_row, h_row], text, as_of, traded.extreme_premium, params, asks, {
+    return _draft([a_row, h_row], text, as_of, traded.extreme_premium, params, asks, {
         "the runner-up": (traded.extreme_premium, {**params, "rank": 1}),
         "the other end": (traded.extreme_premium, other),
     }, why=COMPUTED)  # fmt: skip
@@ -198,7 +198,7 @@ def sim_dual_value(d: Draw) -> Draft:
         rule="within",
         tolerance=round(max(0.02, amount * 5e-5), 3),
     )
-    return _draft(d, [a_row, h_row], text, d.asked_after(facts[0].filed, 700), traded.dual_value, params, (ask,), {
+    return _draft([a_row, h_row], text, d.asked_after(facts[0].filed, 700), traded.dual_value, params, (ask,), {
         "all shares at the A price": (traded.dual_value, {**params, "all_at_a": True}),
     }, why="The parity rate may be used with four digits: 5e-5 of the amount.")  # fmt: skip
 
@@ -223,7 +223,7 @@ def sim_total_return(d: Draw) -> Draft:
         f"期间收益率是多少（%，{d.digits(2)}）？"
         "行情为不复权价格。",
     )
-    return _draft(d, [row], text, d.asked_after(days[high], 900), traded.total_return, params, (percent("return"),), {
+    return _draft([row], text, d.asked_after(days[high], 900), traded.total_return, params, (percent("return"),), {
         "without the split": (traded.total_return, {**params, "splits": False}),
     }, why=COMPUTED)  # fmt: skip
 
@@ -246,7 +246,7 @@ def sim_extreme_gap(d: Draw) -> Draft:
         f"的是哪一天，差值（前者减后者）为多少基点（0.0001，{d.digits(0)}）？",
     )
     asks = (AskedValue("date", "date"), AskedValue("gap", decimals=0, rule="within", tolerance=1.0))
-    return _draft(d, rows, text, as_of, traded.extreme_gap, params, asks, {
+    return _draft(rows, text, as_of, traded.extreme_gap, params, asks, {
         "the runner-up": (traded.extreme_gap, {**params, "rank": 1}),
         "the other way round": (traded.extreme_gap, {**params, "symbols": symbols[::-1]}),
     }, why="Rates are shown with four decimals: each may be off by half of the fourth.")  # fmt: skip
@@ -287,6 +287,6 @@ def sim_best_of_industry(d: Draw) -> Draft:
         accept={row["symbol"]: _named(row) for row in chosen},
     )
     asks = (ask, percent("return"))
-    return _draft(d, chosen, text, d.asked_after(days[high], 900), traded.constituent_best, params, asks, {
+    return _draft(chosen, text, d.asked_after(days[high], 900), traded.constituent_best, params, asks, {
         "the runner-up": (traded.constituent_best, {**params, "rank": 1}),
     }, why=COMPUTED)  # fmt: skip

@@ -39,7 +39,7 @@ def _named(row: dict[str, Any]) -> tuple[str, str]:
     return english, _clean(row["name_zh"] or "") or english
 
 
-def _draft(d: Draw, rows: list[dict[str, Any]], text: str, as_of: str, program: Any, params: dict[str, Any],
+def _draft(rows: list[dict[str, Any]], text: str, as_of: str, program: Any, params: dict[str, Any],
            asks: tuple[AskedValue, ...], alternatives: dict[str, Any], *, why: str = TRADED, table: bool = False) -> Draft:  # fmt: skip
     names = tuple(name for row in rows for name in (row["symbol"], *_named(row)))
     return Draft(text, as_of, program, params, asks, alternatives, names, ("bars (simulated)",), why, table, real=False)
@@ -91,7 +91,7 @@ def sim_share_latest(d: Draw) -> Draft:
         d.one(["{name}最新{words}是多少（{unit}，{digits}）？", "请问{name}最近一个交易日的{words}是多少？以{unit}计，{digits}。"]),
     ).format(words=words, name=_call(d, row), unit=unit, digits=d.digits(2))  # fmt: skip
     other = "open" if more["field"] == "close" else "close"
-    return _draft(d, [row], text, as_of, market.latest_bar, params, (ask,), {
+    return _draft([row], text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         f"{other} for {more['field']}": (market.latest_bar, {**params, "field": other, "scale": 1.0}),
     })  # fmt: skip
@@ -118,7 +118,7 @@ def sim_share_latest_move(d: Draw) -> Draft:
         f"{_call(d, row)}{MOVES[field][1]}是多少（%，{d.digits(2)}）？",
     )
     other = "intraday" if field in ("change", "gap") else "change"
-    return _draft(d, [row], text, as_of, market.latest_bar, params, (percent(),), {
+    return _draft([row], text, as_of, market.latest_bar, params, (percent(),), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         f"{other} for {field}": (market.latest_bar, {**params, "field": other}),
     }, why=COMPUTED)  # fmt: skip
@@ -142,7 +142,7 @@ def sim_index_latest(d: Draw) -> Draft:
     program = market.latest_bar if main else market.latest_bar_between
     params |= {"field": "close"} if main else {}
     ask = AskedValue("level", decimals=2, rule="rounding" if main else "between")
-    return _draft(d, [row], text, as_of, program, params, (ask,), {
+    return _draft([row], text, as_of, program, params, (ask,), {
         "five sessions before": (program, {**params, "back": 5}),
         "the level of another index": (_shifted_level, {**params, "by": 1.1}),
     }, why=TRADED if main else IN_RANGE)  # fmt: skip
@@ -170,7 +170,7 @@ def sim_index_latest_since(d: Draw) -> Draft:
         f"{ {'day': '最近一个交易日的', 'month': '本月以来的', 'year': '今年以来的'}[since] }"
         f"涨跌幅是多少（按收盘点位，%，{d.digits(2)}）？",
     )
-    return _draft(d, [row], text, as_of, program, params, (percent(),), {
+    return _draft([row], text, as_of, program, params, (percent(),), {
         "over five sessions": (market.latest_change, {**base, "days": 5}),
         "over twenty sessions": (market.latest_change, {**base, "days": 20}),
     }, why=COMPUTED)  # fmt: skip
@@ -190,7 +190,7 @@ def sim_spot_latest(d: Draw) -> Draft:
         d.one(["{}最新汇率是多少（{}）？", "今天{}的汇率是多少？{}。", "请查一下{}的最新价，{}。"]),
     ).format(d.say(english, chinese), d.digits(4))  # fmt: skip
     ask = AskedValue("rate", decimals=4, rule="widened", tolerance=0.002)
-    return _draft(d, [row], text, as_of, market.latest_bar_between, params, (ask,), {
+    return _draft([row], text, as_of, market.latest_bar_between, params, (ask,), {
         "sixty sessions before": (market.latest_bar_between, {**params, "back": 60, "first": recent(as_of, 400)}),
         "the inverse": (_inverse, params),
     }, why=QUOTED)  # fmt: skip
@@ -222,7 +222,7 @@ def sim_parity_latest(d: Draw) -> Draft:
         )
         alternatives = {"over two days": (program, {**params, "days": 2})}
     onshore = {**params, "legs": [["USDCNY-ONSHORE", 1]]}
-    return _draft(d, [row], text, as_of, program, params, (ask,), {
+    return _draft([row], text, as_of, program, params, (ask,), {
         **alternatives, "the spot rate for the parity": (program, onshore),
     })  # fmt: skip
 
@@ -241,7 +241,7 @@ def sim_offshore_gap(d: Draw) -> Draft:
         d.one(["按最近一个共同交易日收盘，{}比{}高多少个基点（1个基点=0.0001，可为负，{}）？", "最新收盘价下，{}与{}之差是多少基点（0.0001，{}）？"]),
     ).format(d.say(first, first_zh), d.say(second, second_zh), d.digits(0))  # fmt: skip
     ask = AskedValue("gap", decimals=0, rule="within", tolerance=1.0)
-    return _draft(d, rows, text, as_of, traded.latest_gap, params, (ask,), {
+    return _draft(rows, text, as_of, traded.latest_gap, params, (ask,), {
         "the day before": (traded.latest_gap, {**params, "back": 1}),
         "the other way round": (traded.latest_gap, {**params, "symbols": symbols[::-1]}),
     }, why="Rates are shown with four decimals: each may be off by half of the fourth.")  # fmt: skip
@@ -267,7 +267,7 @@ def sim_commodity_latest(d: Draw) -> Draft:
         ),
     )
     ask = AskedValue("price", unit="USD", decimals=2, rule="widened", tolerance=0.1)
-    return _draft(d, [row], text, as_of, market.latest_bar_between, params, (ask,), {
+    return _draft([row], text, as_of, market.latest_bar_between, params, (ask,), {
         "thirty sessions before": (market.latest_bar_between, {**params, "back": 30, "first": recent(as_of, 200)}),
         "in yuan": (_shifted_level, {**params, "by": 7.1}),
     }, why=QUOTED)  # fmt: skip
@@ -295,7 +295,7 @@ def sim_future_latest(d: Draw) -> Draft:
             f"{chinese}（{row['symbol']}）的最新结算价是多少美元/盎司？{d.digits(1)}。",
         )
         ask = AskedValue("price", unit="USD", decimals=1)
-    return _draft(d, [row], text, as_of, market.latest_bar, params, (ask,), {
+    return _draft([row], text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         "open for settlement": (market.latest_bar, {**params, "field": "open"}),
     }, why="A future has one settlement price a day; in 32nds it is exact to a quarter of one.")  # fmt: skip
@@ -326,7 +326,7 @@ def sim_premium_latest(d: Draw) -> Draft:
         d.one(["{}同时在A股（{}）和H股（{}）上市。按各自最新收盘价及最新港元兑人民币中间价，A股相对H股的溢价率是多少（%，{}）？",
                "请计算{}的A/H溢价率：A股{}，H股{}，均取最新收盘价，汇率取最新港元兑人民币中间价（%，{}）。"]),
     ).format(d.say(english, chinese), a_row["symbol"], h_row["symbol"], d.digits(2))  # fmt: skip
-    return _draft(d, [a_row, h_row], text, as_of, traded.premium, params, (percent("premium"),), {
+    return _draft([a_row, h_row], text, as_of, traded.premium, params, (percent("premium"),), {
         "the H share over the A share": (_discount, params),
         "without the exchange rate": (traded.premium, {**params, "rate": h_row["symbol"], "h": "HKDCNY-FIXING"}),
         "without any rate": (_no_rate, params),

@@ -24,7 +24,7 @@ BOUNDS = [FED_LOWER, FED_UPPER]
 CURVE = ("US Treasury", "Treasury", *TENORS.values())
 
 
-def _draft(d: Draw, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
+def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
            alternatives: dict[str, Any], *, table: bool = False, source: str = "market: US Treasury par yields",
            why: str = PUBLISHED) -> Draft:  # fmt: skip
     return Draft(text, as_of, program, params, asks, alternatives, CURVE, (source,), why, table)
@@ -70,7 +70,7 @@ def yield_latest(d: Draw) -> Draft:
                   "Give the most recently published {} Treasury constant-maturity (par curve) yield in percent, {}.",
                   ]).format(tenor, d.digits(2))  # fmt: skip
     shorter = "UST2Y" if symbol != "UST2Y" else "UST1Y"
-    return _draft(d, text, as_of, market.latest_level, params, (AskedValue("yield", unit="%", decimals=2),), {
+    return _draft(text, as_of, market.latest_level, params, (AskedValue("yield", unit="%", decimals=2),), {
         "the day before": (market.latest_level, {**params, "back": 1}),
         "another tenor": (market.latest_level, {**params, "legs": [[shorter, 1]]}),
     })  # fmt: skip
@@ -84,7 +84,7 @@ def yield_latest_spread(d: Draw) -> Draft:
     text = d.one(["How steep is the US Treasury curve now: {}, in basis points, by the latest par yields ({})?",
                   "What is the latest {} spread of US Treasury par yields in basis points, {}?"]).format(words, d.digits(0))  # fmt: skip
     ask = AskedValue("spread", unit="basis points", decimals=0)
-    return _draft(d, text, as_of, market.latest_spread, params, (ask,), {
+    return _draft(text, as_of, market.latest_spread, params, (ask,), {
         "the day before": (market.latest_spread, {**params, "back": 1}),
         "the other way round": (market.latest_spread, {**params, "yields": pair[::-1]}),
     })  # fmt: skip
@@ -101,7 +101,7 @@ def yield_latest_move(d: Draw) -> Draft:
         "A signed whole number."
     )
     ask = AskedValue("change", unit="basis points", decimals=0)
-    return _draft(d, text, as_of, market.latest_change, params, (ask,), {
+    return _draft(text, as_of, market.latest_change, params, (ask,), {
         "in percent of the yield": (market.latest_change, {**params, "percent": True}),
         "over another span": (market.latest_change, {**params, "days": 3}),
     })  # fmt: skip
@@ -118,7 +118,7 @@ def yield_latest_since(d: Draw) -> Draft:
         f"Basis points, signed, {d.digits(0)}."
     )
     ask = AskedValue("change", unit="basis points", decimals=0)
-    return _draft(d, text, as_of, market.latest_since, params, (ask,), {
+    return _draft(text, as_of, market.latest_since, params, (ask,), {
         "since the other": (market.latest_since, {**params, "since": "month" if since == "year" else "year"}),
         "from the day before": (market.latest_change, {**params, "days": 1}),
     })  # fmt: skip
@@ -134,7 +134,7 @@ def yield_latest_day(d: Draw) -> Draft:
         f"and what is it in percent ({d.digits(2)})?"
     )
     asks = (AskedValue("date", "date"), AskedValue("yield", unit="%", decimals=2))
-    return _draft(d, text, as_of, market.latest_date, params, asks, {"the day before": (_day_before, params)})
+    return _draft(text, as_of, market.latest_date, params, asks, {"the day before": (_day_before, params)})
 
 
 def _day_before(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
@@ -149,7 +149,7 @@ def yield_on_day(d: Draw) -> Draft:
     params = _legs(symbol, day=days[1], first=days[0], last=days[1])
     text = f"What was the {tenor} US Treasury par yield on {d.day(days[1])}? In percent, {d.digits(2)}."
     other = "UST30Y" if symbol != "UST30Y" else "UST20Y"
-    return _draft(d, text, as_of, market.level_on, params, (AskedValue("yield", unit="%", decimals=2),), {
+    return _draft(text, as_of, market.level_on, params, (AskedValue("yield", unit="%", decimals=2),), {
         "the day before": (market.level_on, {**params, "day": days[0]}),
         "another tenor": (market.level_on, {**params, "legs": [[other, 1]]}),
     })  # fmt: skip
@@ -164,7 +164,7 @@ def yield_spread_on_day(d: Draw) -> Draft:
         f"At the close of {d.day(days[1])}, what was the spread {words} of US Treasury par yields, in basis points "
         f"({d.digits(0)}, negative if inverted)?"
     )
-    return _draft(d, text, as_of, market.spread_on, params, (AskedValue("spread", unit="basis points", decimals=0),), {
+    return _draft(text, as_of, market.spread_on, params, (AskedValue("spread", unit="basis points", decimals=0),), {
         "the day before": (market.spread_on, {**params, "day": days[0]}),
         "the other way round": (market.spread_on, {**params, "yields": pair[::-1]}),
     })  # fmt: skip
@@ -180,7 +180,7 @@ def yield_of_month(d: Draw) -> Draft:
              "last": "end-of-month"}[which]  # fmt: skip
     text = f"What was the {words} {tenor} US Treasury par yield in {d.day(month)}, in percent, {d.digits(2)}?"
     other = "last" if which == "mean" else "mean"
-    return _draft(d, text, as_of, market.period_statistic, params, (AskedValue("yield", unit="%", decimals=2),), {
+    return _draft(text, as_of, market.period_statistic, params, (AskedValue("yield", unit="%", decimals=2),), {
         f"the {other}": (market.period_statistic, {**params, "which": other}),
     }, why="From yields with two decimals: rounding alone may differ.")  # fmt: skip
 
@@ -195,7 +195,7 @@ def yield_between_days(d: Draw) -> Draft:
         f"{d.day(days[-1])}? Signed, {d.digits(0)}."
     )
     ask = AskedValue("change", unit="basis points", decimals=0)
-    return _draft(d, text, as_of, market.change_between, params, (ask,), {
+    return _draft(text, as_of, market.change_between, params, (ask,), {
         "in percent of the yield": (market.change_between, {**params, "percent": True}),
         "from the day after": (market.change_between, {**params, "from": days[1]}),
     })  # fmt: skip
@@ -218,7 +218,7 @@ def yield_largest_month(d: Draw) -> Draft:
         f"The month, and the change in basis points, {d.digits(0)}."
     )
     asks = (AskedValue("month", "date"), AskedValue("change", unit="basis points", decimals=0))
-    return _draft(d, text, as_of, market.largest_month, params, asks, {
+    return _draft(text, as_of, market.largest_month, params, asks, {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "in percent of the yield": (market.largest_month, {**params, "percent": True}),
         "the other direction": (market.largest_month, {**params, "which": "rise" if which == "fall" else "fall"}),
@@ -242,7 +242,7 @@ def yield_inverted_days(d: Draw) -> Draft:
         AskedValue("first", "date"),
         AskedValue("last", "date"),
     )
-    return _draft(d, text, as_of, market.inverted_days, params, asks, {
+    return _draft(text, as_of, market.inverted_days, params, asks, {
         "the other way round": (market.inverted_days, {**params, "yields": pair[::-1]}),
     }, why="Yields have two decimals, so that a spread is negative or not: a count is exact.")  # fmt: skip
 
@@ -259,7 +259,7 @@ def yield_extreme_spread(d: Draw) -> Draft:
         f"{'largest' if which == 'widest' else 'smallest'}, and how many basis points was it ({d.digits(0)})?"
     )
     asks = (AskedValue("date", "date"), AskedValue("spread", unit="basis points", decimals=0))
-    return _draft(d, text, as_of, market.extreme_spread, params, asks, {
+    return _draft(text, as_of, market.extreme_spread, params, asks, {
         "the runner-up": (market.extreme_spread, {**params, "rank": 1}),
         "the other end": (market.extreme_spread, {**params, "which": "widest" if which == "narrowest" else "narrowest"}),
     })  # fmt: skip
@@ -281,7 +281,7 @@ def yield_large_days(d: Draw) -> Draft:
         f"basis points from the day before, with the change in basis points ({d.digits(0)}), by date ascending."
     )
     asks = (AskedValue("date", "date"), AskedValue("change", unit="basis points", decimals=0))
-    return _draft(d, text, as_of, market.large_days, params, asks, {
+    return _draft(text, as_of, market.large_days, params, asks, {
         "the other direction": (market.large_days, {**params, "which": "rise" if which == "fall" else "fall"}),
         "a lower threshold": (market.large_days, {**params, "size": params["size"] - 1.0}),
     }, table=True)  # fmt: skip
@@ -302,7 +302,7 @@ def yield_yearly_table(d: Draw) -> Draft:
     )
     other = "last" if which == "mean" else "mean"
     asks = (AskedValue("year", "date"), AskedValue("yield", unit="%", decimals=2))
-    return _draft(d, text, as_of, market.yearly_table, params, asks, {
+    return _draft(text, as_of, market.yearly_table, params, asks, {
         f"the {other}": (market.yearly_table, {**params, "which": other}),
     }, table=True)  # fmt: skip
 
@@ -325,7 +325,7 @@ def yield_longest_run(d: Draw) -> Draft:
         AskedValue("last", "date"),
         AskedValue("days", decimals=0, rule="exact"),
     )
-    return _draft(d, text, as_of, market.longest_run, params, asks, {
+    return _draft(text, as_of, market.longest_run, params, asks, {
         "the runner-up": (market.longest_run, {**params, "rank": 1}),
         "the other direction": (market.longest_run, {**params, "which": "falls" if which == "rises" else "rises"}),
     })  # fmt: skip
