@@ -1,4 +1,4 @@
-"""Questions on exchange rates: the ECB's reference rates, one fixing a working day."""
+"""Questions on the ECB's reference rates, one fixing a working day, of tiers T1 and T2."""
 
 from __future__ import annotations
 

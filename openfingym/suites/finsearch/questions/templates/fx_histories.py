@@ -1,4 +1,4 @@
-"""Questions on years of exchange rates: the ECB's reference rates, one fixing a working day."""
+"""Questions on the ECB's reference rates over months and years, of tier T3."""
 
 from __future__ import annotations
 
@@ -32,7 +32,17 @@ from openfingym.suites.finsearch.questions.templates.pairs import CURRENCIES, Cu
 
 
 def _span(d: Draw, pair: CurrencyPair, low: int, high: int) -> tuple[str, str, str]:
-    """A time, and the first and last month of a span of so many months before it."""
+    """A time, and the first and the last month of a span that ends before it.
+
+    Args:
+        d: what the question is drawn with.
+        pair: the pair, which has rates in all of the span.
+        low: least number of months.
+        high: largest number of months.
+
+    Raises:
+        SkipError: the span that was drawn is not inside of the series.
+    """
     days = _days(d, pair)
     first_month, count = d.one(days)[:7], d.rng.randrange(low, high + 1)
     last_month = month_after(first_month, count - 1)
@@ -45,6 +55,7 @@ def _span(d: Draw, pair: CurrencyPair, low: int, high: int) -> tuple[str, str, s
 def fx_largest_month(d: Draw) -> Draft:
     pair, which = draw_pair(d), d.one(["rise", "fall"])
     as_of, first, last = _span(d, pair, 60, 184)
+    # The change of the first month is from the end of the month before it.
     params = _params(pair, first=f"{month_after(first, -1)}-01", last=month_end(last), which=which, percent=True)
     words = {"rise": ("increase", "单月最大涨幅"), "fall": ("decrease", "单月最大跌幅")}[which]
     text = d.say(
@@ -74,6 +85,7 @@ def fx_large_days(d: Draw) -> Draft:
     params = _params(pair, first=f"{first}-01", last=month_end(last), which=which, percent=True, size=0.0)
     moves = sorted((abs(move) for _, move in market.large_days(d.world, params)), reverse=True)
     count = d.rng.randrange(3, 9)
+    # The threshold lies between two changes, so far from both that rounding cannot move a day across it.
     if len(moves) <= count or moves[count - 1] - moves[count] < 0.04:
         raise SkipError("no threshold lies between two changes")
     params["size"] = round((moves[count - 1] + moves[count]) / 2, 2)
@@ -101,6 +113,7 @@ def fx_yearly_table(d: Draw) -> Draft:
     first = d.rng.randrange(int(days[0][:4]) + 1, 2022)
     years = d.rng.randrange(3, 8)
     as_of = d.asked_after(f"{first + years - 1}-12-31", 1200)
+    # The change of the first year is from the last fixing of the year before.
     start = first - 1 if changes else first
     params = _params(pair, first=f"{start}-01-01", last=f"{first + years - 1}-12-31", which=which)
     words = {"mean": ("average", "日均"), "highest": ("highest", "最高"), "lowest": ("lowest", "最低"),
@@ -140,7 +153,9 @@ def fx_longest_run(d: Draw) -> Draft:
     if runs[0][2] == runs[1][2]:
         raise SkipError("two runs are equally long")
     words = {"rises": ("rising", "连续上涨"), "falls": ("falling", "连续下跌")}[which]
-    unit = ("month-end fixings", "月末定价", "months", "个月") if monthly else ("fixings", "定价", "fixings", "次定价")
+    unit = ("fixings", "定价", "fixings", "次定价")
+    if monthly:
+        unit = ("month-end fixings", "月末定价", "months", "个月")
     text = d.say(
         f"What was the longest unbroken run of {words[0]} {unit[0]} of {pair.words(d)} within "
         f"{d.day(first)} to {d.day(last)}, {_basis(d)}, each compared with the one before? "
@@ -214,12 +229,12 @@ def fx_count_beyond(d: Draw) -> Draft:
     pair, which = draw_pair(d), d.one(["above", "below"])
     as_of, first, last = _span(d, pair, 12, 120)
     params = _params(pair, first=f"{first}-01", last=month_end(last), which=which)
+    # A level of three digits within the rates of the span, which no rate is so near to that rounding decides.
     values = sorted(rate for _, rate in market.rates(d.world, params))
     level = float(f"{values[int(len(values) * d.rng.uniform(0.1, 0.9))]:.3g}")
     if min(abs(value / level - 1) for value in values) < 2e-5:
         raise SkipError("a rate is as good as the level")
     params["level"] = level
-    first_day = market.first_day_beyond(d.world, params)
     text = d.say(
         f"On how many fixings from {d.day(first)} through {d.day(last)} was {pair.words(d)} {which} {level:g}, "
         f"{_basis(d)}, and which date was the first of them?",
@@ -227,8 +242,6 @@ def fx_count_beyond(d: Draw) -> Draft:
         f"{level:g}的定价共有多少次，第一次出现在哪一天？"
         f"{_basis(d)}。",
     )
-    if first_day[0] == "":
-        raise SkipError("no day")
     asks = (AskedValue("count", decimals=0, rule="exact"), AskedValue("first", "date"))
     return _draft(pair, text, as_of, _count_and_first, params, asks, {
         "on the other side": (_count_and_first, {**params, "which": "below" if which == "above" else "above"}),
@@ -243,6 +256,7 @@ def _count_and_first(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
 @template("T3", FX, subsets=BOTH, most=6)
 def fx_not_in_unison(d: Draw) -> Draft:
     quote = "CNY" if d.subset == CHINA else d.one(["USD", "GBP", "CHF"])
+    # Of these currencies one unit is worth so little that four decimals say nothing.
     pairs = [pair for pair in draw_pairs(d, 4, quote) if pair.base not in ("KRW", "JPY", "INR", "MXN")][:3]
     if len(pairs) < 3:
         raise SkipError("too few pairs")

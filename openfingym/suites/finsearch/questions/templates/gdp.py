@@ -1,4 +1,4 @@
-"""Questions on the GDP of four economies, in vintages."""
+"""Questions on the real GDP of four economies, in vintages."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Dra
 from openfingym.suites.finsearch.questions.programs import official
 from openfingym.suites.finsearch.questions.templates.macro import ACCOUNTS, COMPUTED, COUNTRIES, GDP, _draft
 
-# --- national accounts -------------------------------------------------------------------------------------------------
-
 
 def _quarter(period: str) -> str:
+    """A quarter in words, from its first day."""
     return f"the {('first', 'second', 'third', 'fourth')[(int(period[5:7]) - 1) // 3]} quarter of {period[:4]}"
 
 
 def _back(period: str, quarters: int) -> str:
+    """The first day of the quarter that is so many quarters earlier."""
     months = 12 * int(period[:4]) + int(period[5:7]) - 1 - 3 * quarters
     return f"{months // 12:04d}-{months % 12 + 1:02d}-01"
 
 
 def _gdp(d: Draw) -> tuple[str, str, str]:
+    """One of the economies: its code, its name in words, and its currency."""
     code = d.one(list(COUNTRIES))
     return code, *COUNTRIES[code]
 
@@ -29,8 +30,12 @@ def gdp_latest_growth(d: Draw) -> Draft:
     as_of, lag = d.asked_after(d.one([day for day, _ in d.world.points(code, "2000-06-01")]), 80), d.one([1, 4])
     params = {"series": code, "lag": lag, "change": "percent"}
     words = "the quarter before" if lag == 1 else "the same quarter a year before"
-    text = d.one(["What is the latest known growth rate of real GDP of {} over {}, in percent, {}?",
-                  "By the newest data, how fast did real GDP of {} grow over {} (percent, {})?"]).format(name, words, d.digits(2))  # fmt: skip
+    text = d.one(
+        [
+            "What is the latest known growth rate of real GDP of {} over {}, in percent, {}?",
+            "By the newest data, how fast did real GDP of {} grow over {} (percent, {})?",
+        ]
+    ).format(name, words, d.digits(2))
     return _draft(text, as_of, official.latest_compared, params, (percent(),), {
         "over the other span": (official.latest_compared, {**params, "lag": 5 - lag}),
         "the quarter before": (official.latest_compared, {**params, "back": 1}),
@@ -43,15 +48,15 @@ def gdp_of_vintage(d: Draw) -> Draft:
     period = d.one([period for period, _ in d.world.points(code, "2000-06-01", "2023-12-01")])
     vintages, vintage = d.world.vintages(code, period), d.one(["first", "last"])
     place = d.rng.randrange(2, min(12, len(vintages)))
+    # A few days after a vintage, which the question then asks about without naming it.
     as_of = f"{shifted(vintages[place].known, 3)}T11:30:00+00:00"
     if not d.first <= as_of[:10] < d.last:
         raise SkipError("not then")
     scale, unit = (1e6, f"trillion {currency}") if code == "JP" else (1e3, f"billion {currency}")
     params = {"series": code, "period": period, "vintage": vintage, "scale": scale}
-    text = (
-        f"How large was {GDP} of {name} in {_quarter(period)} "
-        f"{'in its first published estimate' if vintage == 'first' else f'in the estimate available on {d.day(as_of[:10])}'}, in {unit}, {d.digits(3)}?"
-    )
+    known = f"in the estimate available on {d.day(as_of[:10])}"
+    estimate = "in its first published estimate" if vintage == "first" else known
+    text = f"How large was {GDP} of {name} in {_quarter(period)} {estimate}, in {unit}, {d.digits(3)}?"
     return _draft(text, as_of, official.value_of, params, (AskedValue("GDP", unit=unit, decimals=3),), {
         "the other vintage": (official.value_of, {**params, "vintage": "last" if vintage == "first" else "first"}),
         "the quarter before": (official.value_of, {**params, "period": _back(period, 1)}),
@@ -65,6 +70,7 @@ def gdp_growth(d: Draw) -> Draft:
         d.one([period for period, _ in d.world.points(code, "1982-01-01", "2023-12-01")]),
         d.one(["q", "y", "a"]),
     )
+    # The table has vintages from 2000 on; a quarter is published within 300 days of its first.
     as_of = d.asked_after(max("2000-08-01", shifted(period, 300)), 6000)
     base = _back(period, 4 if kind == "y" else 1)
     params = {
@@ -154,8 +160,17 @@ def gdp_compared(d: Draw) -> Draft:
         f"GDP between {_quarter(start)} and {_quarter(end)}, by data as of {d.day(as_of[:10])}: "
         f"a table of names and percent, {d.digits(2)}, the fastest first."
     )
-    ask = AskedValue("economy", "text", choices=tuple(name.removeprefix("the ") for name, _ in COUNTRIES.values()),
-              accept={"United States": ("US", "USA"), "euro area": ("eurozone",), "Switzerland": ("CHE",), "Japan": ("JP",)})  # fmt: skip
+    ask = AskedValue(
+        "economy",
+        "text",
+        choices=tuple(name.removeprefix("the ") for name, _ in COUNTRIES.values()),
+        accept={
+            "United States": ("US", "USA"),
+            "euro area": ("eurozone",),
+            "Switzerland": ("CHE",),
+            "Japan": ("JP",),
+        },
+    )
     return _draft(text, as_of, official.growth_of_several, params, (ask, percent("growth")), {
         "one quarter later": (official.growth_of_several, {**params, "to": _back(end, -1)}),
     }, table=True, why=COMPUTED, source="gdp")  # fmt: skip

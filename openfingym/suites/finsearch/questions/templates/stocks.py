@@ -1,4 +1,4 @@
-"""Questions on real shares as traded: Apple, IBM, Microsoft and Google, to March 2013."""
+"""Questions on real shares as traded, to March 2013: Apple, IBM, Microsoft and Google."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ TRADED = "A closing auction gives one price, as traded and never adjusted: round
 COMPUTED = "Computed from prices with two decimals: half a unit of the last asked place more than rounding."
 SOURCE = ("market: daily bars of US shares",)
 SPLIT_DAYS = ("2000-06-21", "2003-02-18", "2005-02-28")
+"""First days in new shares after the splits that are within the prices."""
 FIELDS = {
     "open": ("opening price", "USD", 2, 1.0),
     "high": ("intraday high", "USD", 2, 1.0),
@@ -31,14 +32,17 @@ FIELDS = {
     "close": ("closing price", "USD", 2, 1.0),
     "volume": ("trading volume in million shares", "million", 2, 1e6),
 }
+"""Figures of a bar: in words, unit, decimals asked for, and what one of the unit is in the table's unit."""
 
 
 def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
            alternatives: dict[str, Any], *, table: bool = False, why: str = TRADED) -> Draft:  # fmt: skip
+    """A draft of a question on real shares."""
     return Draft(text, as_of, program, params, asks, alternatives, NAMES, SOURCE, why, table)
 
 
 def _share(d: Draw) -> tuple[str, str]:
+    """One of the shares: its symbol, and what the text calls it."""
     symbol = d.one(list(SHARES))
     return symbol, d.one([f"{SHARES[symbol]} ({symbol})", f"{symbol}", f"{SHARES[symbol]}"])
 
@@ -48,10 +52,10 @@ def _days(d: Draw, symbol: str) -> list[str]:
 
 
 def _clear(days: list[str]) -> list[str]:
-    """Days of a span.
+    """The days of a span in which no share was split: across a split, unadjusted prices cannot be compared.
 
     Raises:
-        SkipError: a split is within.
+        SkipError: there was a split.
     """
     if any(days[0] <= day <= days[-1] for day in SPLIT_DAYS):
         raise SkipError("a split is within")
@@ -59,6 +63,18 @@ def _clear(days: list[str]) -> list[str]:
 
 
 def _span(d: Draw, symbol: str, low: int, high: int, most: int = 1500) -> tuple[str, list[str]]:
+    """A time, and consecutive days with a price that end before it.
+
+    Args:
+        d: what the question is drawn with.
+        symbol: symbol of the share.
+        low: least number of days.
+        high: one more than the largest number of days.
+        most: days after the last of them by which the question is asked.
+
+    Raises:
+        SkipError: the series is too short, or a split is within the span.
+    """
     days, count = _days(d, symbol), d.rng.randrange(low, high)
     if len(days) <= count:
         raise SkipError("the span is longer than the series")
@@ -68,12 +84,13 @@ def _span(d: Draw, symbol: str, low: int, high: int, most: int = 1500) -> tuple[
 
 
 def _bar(field: str) -> tuple[str, AskedValue, dict[str, Any]]:
+    """How a figure of a bar is asked for: in words, as an asked value, and as parameters."""
     words, unit, decimals, scale = FIELDS[field]
     return words, AskedValue(field, unit=unit, decimals=decimals), {"field": field, "scale": scale}
 
 
 def _precision(d: Draw, ask: AskedValue) -> str:
-    """How a price is stated; a percentage and a volume are named by their words."""
+    """The unit and the precision that a text asks for; of a percentage or a volume the unit is in its name already."""
     return f"in USD, {d.digits(ask.decimals or 0)}" if ask.unit == "USD" else d.digits(ask.decimals or 0)
 
 
@@ -83,8 +100,13 @@ def share_latest(d: Draw) -> Draft:
     as_of = d.asked_around(_days(d, symbol))
     words, ask, more = _bar(field)
     params = {"symbol": symbol, "first": recent(as_of, 30), **more}
-    text = d.one(["Latest {words} of {name}? ({digits})", "What is the latest {words} of {name}, {digits}?",
-                  "The most recent {words} of {name}, as traded, {digits}, please."]).format(words=words, name=name, digits=_precision(d, ask))  # fmt: skip
+    text = d.one(
+        [
+            "Latest {words} of {name}? ({digits})",
+            "What is the latest {words} of {name}, {digits}?",
+            "The most recent {words} of {name}, as traded, {digits}, please.",
+        ]
+    ).format(words=words, name=name, digits=_precision(d, ask))
     other = "close" if field != "close" else "open"
     return _draft(text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
@@ -120,6 +142,7 @@ def share_latest_change(d: Draw) -> Draft:
 @template("T1", STOCKS)
 def share_latest_since(d: Draw) -> Draft:
     (symbol, name), since = _share(d), d.one(["month", "year"])
+    # Only from the last 700 days, in which no share was split.
     as_of = d.asked_around(_clear(_days(d, symbol)[-700:]))
     params = {"legs": [[symbol, 1]], "first": recent(as_of), "since": since, "percent": True}
     text = (
@@ -158,8 +181,12 @@ def share_on_day(d: Draw) -> Draft:
         }[field]
         ask, more = percent(), {"field": field}
     params = {"symbol": symbol, "first": shifted(days[0], -8), "day": days[1], **more}
-    text = d.one(["What was the {words} of {name} on {day}, as traded (not adjusted), {digits}?",
-                  "{name} on {day}: {words}, unadjusted, {digits}?"]).format(words=words, name=name, day=d.day(days[1]), digits=_precision(d, ask))  # fmt: skip
+    text = d.one(
+        [
+            "What was the {words} of {name} on {day}, as traded (not adjusted), {digits}?",
+            "{name} on {day}: {words}, unadjusted, {digits}?",
+        ]
+    ).format(words=words, name=name, day=d.day(days[1]), digits=_precision(d, ask))
     other = "close" if field != "close" else "open"
     return _draft(text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[0]}),
@@ -215,6 +242,7 @@ def share_large_days(d: Draw) -> Draft:
     params = {"legs": [[symbol, 1]], "first": days[0], "last": days[-1], "which": which, "percent": True, "size": 0.0}
     moves = sorted((abs(move) for _, move in market.large_days(d.world, params)), reverse=True)
     count = d.rng.randrange(3, 9)
+    # The threshold lies between two changes, so far from both that rounding cannot move a day across it.
     if moves[count - 1] - moves[count] < 0.06:
         raise SkipError("no threshold lies between two changes")
     params["size"] = round((moves[count - 1] + moves[count]) / 2, 2)
@@ -238,8 +266,9 @@ def shares_compared(d: Draw) -> Draft:
     _clear(days)
     named = [[symbol, [[symbol, 1]]] for symbol in symbols]
     params = {"named": named, "to": days[-1], "which": rose, "from": days[0]}
-    ask = AskedValue("share", "text", accept={one: (SHARES[one],) for one in symbols}, choices=tuple(SHARES))
-    listed = ", ".join(f"{SHARES[one]} ({one})" for one in symbols)
+    accept = {symbol: (SHARES[symbol],) for symbol in symbols}
+    ask = AskedValue("share", "text", accept=accept, choices=tuple(SHARES))
+    listed = ", ".join(f"{SHARES[symbol]} ({symbol})" for symbol in symbols)
     if d.rng.random() < 0.5:
         text = (
             f"Rank {listed} by price return (unadjusted closes) between {d.day(days[0])} and {d.day(days[-1])}: "
@@ -287,10 +316,10 @@ def share_over_split(d: Draw) -> Draft:
     if not d.world.actions(symbol):
         raise SkipError("no splits are known")
     days = _days(d, symbol)
-    place = next(i for i, one in enumerate(days) if one >= day)
+    place = next(i for i, each in enumerate(days) if each >= day)
     low = max(0, place - d.rng.randrange(5, 230))
     high = place + d.rng.randrange(3, 1200)
-    between = [one for one in SPLIT_DAYS if symbol == "AAPL" and days[low] < one <= days[high]]
+    between = [split for split in SPLIT_DAYS if symbol == "AAPL" and days[low] < split <= days[high]]
     as_of = d.asked_after(days[high], 3500)
     params = {"symbol": symbol, "to": days[high], "from": days[low]}
     text = (

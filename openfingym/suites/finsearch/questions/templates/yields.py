@@ -1,4 +1,4 @@
-"""Questions on US Treasury par yields and on the Federal Reserve's target range."""
+"""Questions on US Treasury par yields; what those on the Federal Reserve's target range share with them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,18 @@ CURVE = ("US Treasury", "Treasury", *TENORS.values())
 def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[AskedValue, ...],
            alternatives: dict[str, Any], *, table: bool = False, source: str = "market: US Treasury par yields",
            why: str = PUBLISHED) -> Draft:  # fmt: skip
+    """A draft of a question on Treasury yields, or with another source on the target range."""
     return Draft(text, as_of, program, params, asks, alternatives, CURVE, (source,), why, table)
 
 
 def _tenor(d: Draw) -> tuple[str, str]:
+    """One of the tenors: its symbol, and what a text calls it."""
     key = d.one(list(TENORS))
     return f"UST{key}", TENORS[key]
 
 
 def _pair(d: Draw) -> tuple[list[str], str]:
-    """Two tenors, the longer first, and how their spread is called."""
+    """The symbols of two tenors, the longer first, and their spread in words."""
     short, long = d.some(list(TENORS), 2)
     return [f"UST{long}", f"UST{short}"], f"{TENORS[long]} minus {TENORS[short]}"
 
@@ -46,8 +48,20 @@ def _days(d: Draw, symbol: str = "UST10Y") -> list[str]:
 
 
 def _era(d: Draw, low: int, high: int, most: int = 1500) -> tuple[str, list[str]]:
-    """A time, and days of a span without the gap of 2002 to 2006 in the series."""
+    """A time, and consecutive days with a yield that end before it.
+
+    Args:
+        d: what the question is drawn with.
+        low: least number of days.
+        high: one more than the largest number of days.
+        most: days after the last of them by which the question is asked.
+
+    Raises:
+        SkipError: the series is too short.
+    """
     days = _days(d)
+    # From 2002 to 2006 the series has a gap. Questions that count take days after it alone; of earlier questions each
+    # day is kept or left out by chance, and a span may have days from before the gap too.
     days = [day for day in days if (day > "2006") == (d.first >= "2012" or d.rng.random() < 0.4)]
     count = d.rng.randrange(low, high)
     if len(days) <= count:
@@ -58,6 +72,7 @@ def _era(d: Draw, low: int, high: int, most: int = 1500) -> tuple[str, list[str]
 
 
 def _legs(symbol: str, **more: Any) -> dict[str, Any]:
+    """Parameters of a program on one yield."""
     return {"legs": [[symbol, 1]], **more}
 
 
@@ -66,9 +81,12 @@ def yield_latest(d: Draw) -> Draft:
     symbol, tenor = _tenor(d)
     as_of = d.asked_around(_days(d))
     params = _legs(symbol, first=recent(as_of))
-    text = d.one(["What is the latest {} US Treasury par yield? Percent, {}.",
-                  "Give the most recently published {} Treasury constant-maturity (par curve) yield in percent, {}.",
-                  ]).format(tenor, d.digits(2))  # fmt: skip
+    text = d.one(
+        [
+            "What is the latest {} US Treasury par yield? Percent, {}.",
+            "Give the most recently published {} Treasury constant-maturity (par curve) yield in percent, {}.",
+        ]
+    ).format(tenor, d.digits(2))
     shorter = "UST2Y" if symbol != "UST2Y" else "UST1Y"
     return _draft(text, as_of, market.latest_level, params, (AskedValue("yield", unit="%", decimals=2),), {
         "the day before": (market.latest_level, {**params, "back": 1}),
@@ -81,8 +99,12 @@ def yield_latest_spread(d: Draw) -> Draft:
     pair, words = _pair(d)
     as_of = d.asked_around(_days(d))
     params = {"yields": pair, "first": recent(as_of)}
-    text = d.one(["How steep is the US Treasury curve now: {}, in basis points, by the latest par yields ({})?",
-                  "What is the latest {} spread of US Treasury par yields in basis points, {}?"]).format(words, d.digits(0))  # fmt: skip
+    text = d.one(
+        [
+            "How steep is the US Treasury curve now: {}, in basis points, by the latest par yields ({})?",
+            "What is the latest {} spread of US Treasury par yields in basis points, {}?",
+        ]
+    ).format(words, d.digits(0))
     ask = AskedValue("spread", unit="basis points", decimals=0)
     return _draft(text, as_of, market.latest_spread, params, (ask,), {
         "the day before": (market.latest_spread, {**params, "back": 1}),
@@ -202,6 +224,7 @@ def yield_between_days(d: Draw) -> Draft:
 
 
 def _months(days: list[str]) -> tuple[str, str]:
+    """The first and the last month of a span of days."""
     return days[0][:7], days[-1][:7]
 
 
@@ -259,9 +282,10 @@ def yield_extreme_spread(d: Draw) -> Draft:
         f"{'largest' if which == 'widest' else 'smallest'}, and how many basis points was it ({d.digits(0)})?"
     )
     asks = (AskedValue("date", "date"), AskedValue("spread", unit="basis points", decimals=0))
+    other_end = "widest" if which == "narrowest" else "narrowest"
     return _draft(text, as_of, market.extreme_spread, params, asks, {
         "the runner-up": (market.extreme_spread, {**params, "rank": 1}),
-        "the other end": (market.extreme_spread, {**params, "which": "widest" if which == "narrowest" else "narrowest"}),
+        "the other end": (market.extreme_spread, {**params, "which": other_end}),
     })  # fmt: skip
 
 
@@ -274,6 +298,7 @@ def yield_large_days(d: Draw) -> Draft:
     count = d.rng.randrange(3, 9)
     if len(moves) <= count or moves[count - 1] - moves[count] < 0.5:
         raise SkipError("no threshold lies between two changes")
+    # Yields have two decimals, so changes are whole basis points: the threshold lies half a point above one of them.
     params["size"] = round(moves[count]) + 0.5
     text = (
         f"List all dates after {d.day(days[0])} and up to {d.day(days[-1])} on which the {tenor} US "
