@@ -156,7 +156,10 @@ class Draw:
         self.first, self.last = first, last
 
     def say(self, english: str, chinese: str) -> str:
-        """The one of two texts that is in the language of the question."""
+        """The one of two texts that is in the language of the question.
+
+        Both are made before this is called, so what is drawn for them is drawn in either language.
+        """
         return chinese if self.zh else english
 
     def one(self, values: Sequence[Any]) -> Any:

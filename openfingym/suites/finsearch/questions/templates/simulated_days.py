@@ -1,4 +1,4 @@
-"""Questions on a day or a month of simulated shares, indices, rates, gold and futures."""
+"""Questions on a day or a month of simulated shares, indices, rates, commodities and futures, of tier T2."""
 
 from __future__ import annotations
 
@@ -39,10 +39,17 @@ from openfingym.suites.finsearch.questions.templates.simulated_markets import (
     _share,
 )
 
-# --- T2 ----------------------------------------------------------------------------------------------------------------
-
 
 def _span(d: Draw, row: dict[str, Any], low: int, high: int, most: int = 1200) -> tuple[str, list[str]]:
+    """A time, and consecutive sessions of an instrument that end before it.
+
+    Args:
+        d: what the question is drawn with.
+        row: row of the instrument.
+        low: least number of sessions.
+        high: one more than the largest number of sessions.
+        most: days after the last of them by which the question is asked.
+    """
     days = _days(d, row)
     count = d.rng.randrange(low, min(high, len(days) - 1))
     place = d.rng.randrange(len(days) - count)
@@ -55,12 +62,17 @@ def sim_share_on_day(d: Draw) -> Draft:
     row = _share(d)
     as_of, days = _span(d, row, 2, 3)
     words, unit, ask, more = _field(d, row)
+    # From twelve days earlier, so that even over the longest holidays there is a session before the first of the two.
     params = {"symbol": row["symbol"], "first": shifted(days[0], -12), "day": days[1], **more}
     text = d.say(
         f"What was the {words} of {_call(d, row)} on {d.day(days[1])} (unadjusted, {unit}, {d.digits(2)})?",
-        d.one(["{day}，{name}的{words}是多少（不复权，{unit}，{digits}）？", "{name}在{day}的{words}（未复权）是多少？单位：{unit}，{digits}。"]).format(
-            day=d.day(days[1]), name=_call(d, row), words=words, unit=unit, digits=d.digits(2)),
-    )  # fmt: skip
+        d.one(
+            [
+                "{day}，{name}的{words}是多少（不复权，{unit}，{digits}）？",
+                "{name}在{day}的{words}（未复权）是多少？单位：{unit}，{digits}。",
+            ]
+        ).format(day=d.day(days[1]), name=_call(d, row), words=words, unit=unit, digits=d.digits(2)),
+    )
     other = "open" if more["field"] == "close" else "close"
     return _draft([row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[0]}),
@@ -73,8 +85,12 @@ def sim_index_on_day(d: Draw) -> Draft:
     row, field = _index(d), d.one(["close", "change", "range", "open"])
     as_of, days = _span(d, row, 2, 3)
     params = {"symbol": row["symbol"], "first": shifted(days[0], -12), "day": days[1], "field": field}
-    words = {"close": ("closing level", "收盘点位"), "open": ("opening level", "开盘点位"), "change": ("percentage change on closing levels", "涨跌幅（%，按收盘点位）"),
-             "range": ("high-low range as a percentage of the low", "振幅（最高与最低之差除以最低，%）")}[field]  # fmt: skip
+    words = {
+        "close": ("closing level", "收盘点位"),
+        "open": ("opening level", "开盘点位"),
+        "change": ("percentage change on closing levels", "涨跌幅（%，按收盘点位）"),
+        "range": ("high-low range as a percentage of the low", "振幅（最高与最低之差除以最低，%）"),
+    }[field]
     text = d.say(
         f"On {d.day(days[1])}, what was the {words[0]} of the {_call(d, row)}, {d.digits(2)}?",
         f"{_call(d, row)}在{d.day(days[1])}的{words[1]}是多少？{d.digits(2)}。",
@@ -104,10 +120,11 @@ def sim_parity_on_day(d: Draw) -> Draft:
         "USDCNH-OFFSHORE": "USDCNY-ONSHORE",
         "USDCNY-FIXING": "USDCNY-ONSHORE",
     }.get(row["symbol"])
-    return _draft([row], text, as_of, market.level_on, params, (AskedValue("rate", decimals=4),), {
-        "the day before": (market.level_on, {**params, "day": days[0]}),
-        **({"onshore for offshore, spot for parity": (market.level_on, {**params, "legs": [[twin, 1]]})} if twin else {}),
-    })  # fmt: skip
+    alternatives = {"the day before": (market.level_on, {**params, "day": days[0]})}
+    if twin:
+        alternatives["onshore for offshore, spot for parity"] = (market.level_on, {**params, "legs": [[twin, 1]]})
+    ask = AskedValue("rate", decimals=4)
+    return _draft([row], text, as_of, market.level_on, params, (ask,), alternatives)
 
 
 @template("T2", ACTIONS, subsets=BOTH, most=8)
@@ -117,7 +134,7 @@ def sim_dividends(d: Draw) -> Draft:
     year = d.one(paid)[:4]
     params = {"symbol": row["symbol"], "first": f"{year}-01-01", "last": f"{year}-12-31"}
     as_of = d.asked_after(f"{year}-12-31", 1500)
-    currency = {one for one in ("CNY", "HKD", "USD") if one == row["currency"]}.pop()
+    currency = row["currency"]
     text = d.say(
         "How much cash dividend per share (before tax, "
         f"in {currency}) went ex-dividend for {_call(d, row)} in the calendar year {year} in total, {d.digits(2)}?",

@@ -1,7 +1,8 @@
-"""Questions on years of simulated shares, indices, rates and gold."""
+"""Questions on months and years of simulated shares, indices, rates and commodities, of tier T3."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import (
@@ -34,10 +35,19 @@ from openfingym.suites.finsearch.questions.templates.simulated_markets import (
     _named,
 )
 
-# --- T3 ----------------------------------------------------------------------------------------------------------------
-
 
 def _months(d: Draw, row: dict[str, Any], low: int, high: int) -> tuple[str, str, str]:
+    """A time, and the first and the last month of a span that ends before it.
+
+    Args:
+        d: what the question is drawn with.
+        row: row of the instrument, which has prices in all of the span.
+        low: least number of months.
+        high: one more than the largest number of months.
+
+    Raises:
+        SkipError: the span that was drawn is not inside of the series.
+    """
     days = _days(d, row)
     first = d.one(days)[:7]
     last = month_after(first, d.rng.randrange(low, high) - 1)
@@ -84,6 +94,7 @@ def sim_commodity_large_days(d: Draw) -> Draft:
     }
     moves = sorted((abs(move) for _, move in market.large_days(d.world, params)), reverse=True)
     count = d.rng.randrange(3, 8)
+    # The threshold lies between two changes, so far from both that rounding cannot move a day across it.
     if moves[count - 1] - moves[count] < 0.3:
         raise SkipError("no threshold lies between two changes")
     params["size"] = float(round((moves[count - 1] + moves[count]) / 2, 1))
@@ -131,7 +142,7 @@ def sim_parities_not_in_unison(d: Draw) -> Draft:
     draft = _draft(rows, text, as_of, market.against_the_others, params, asks, {
         "the runner-up": (market.against_the_others, {**params, "rank": 1}),
     })  # fmt: skip
-    return Draft(**{**draft.__dict__, "names": (*draft.names, *codes)})
+    return replace(draft, names=(*draft.names, *codes))
 
 
 @template("T3", STOCKS, subsets=(CHINA,), most=6)
@@ -198,6 +209,7 @@ def sim_dual_value(d: Draw) -> Draft:
         rule="within",
         tolerance=round(max(0.02, amount * 5e-5), 3),
     )
+    # Asked once the report that states the shares is out.
     return _draft([a_row, h_row], text, d.asked_after(facts[0].filed, 700), traded.dual_value, params, (ask,), {
         "all shares at the A price": (traded.dual_value, {**params, "all_at_a": True}),
     }, why="The parity rate may be used with four digits: 5e-5 of the amount.")  # fmt: skip
@@ -205,9 +217,12 @@ def sim_dual_value(d: Draw) -> Draft:
 
 @template("T3", ACTIONS, subsets=BOTH, most=6)
 def sim_total_return(d: Draw) -> Draft:
-    row = d.one([row for row in d.world.instruments("stock") if row["symbol"].endswith(".US") != (d.subset == CHINA)
-                 and any(kind == "split" for _, kind, _ in d.world.actions(row["symbol"]))])  # fmt: skip
-    split = d.one([day for day, kind, _ in d.world.actions(row["symbol"]) if kind == "split"])
+    shares = [row for row in d.world.instruments("stock") if row["symbol"].endswith(".US") != (d.subset == CHINA)]
+    splits = {row["symbol"]: [day for day, kind, _ in d.world.actions(row["symbol"]) if kind == "split"]
+              for row in shares}  # fmt: skip
+    row = d.one([row for row in shares if splits[row["symbol"]]])
+    split = d.one(splits[row["symbol"]])
+    # Bought before the split and sold after it.
     days = _days(d, row)
     place = next(i for i, day in enumerate(days) if day >= split)
     low, high = max(0, place - d.rng.randrange(10, 400)), min(len(days) - 1, place + d.rng.randrange(5, 300))

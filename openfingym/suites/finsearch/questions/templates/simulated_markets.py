@@ -1,4 +1,6 @@
-"""Questions on simulated shares, indices, rates, gold and futures, Greater China's first of all."""
+"""Questions on the latest prices of simulated shares, indices, rates, commodities and futures, most of Greater China;
+what those on days and years share with them.
+"""
 
 from __future__ import annotations
 
@@ -18,43 +20,51 @@ from openfingym.suites.finsearch.questions.drawing import (
 from openfingym.suites.finsearch.questions.programs import market, traded
 
 BOTH = (GLOBAL, CHINA)
-STOCKS, INDICES, METALS, BONDS, FX, ACTIONS = (
-    "equities", "indices", "commodities and futures", "fixed income", "foreign exchange", "disclosure and corporate actions")  # fmt: skip
+STOCKS, INDICES, METALS = "equities", "indices", "commodities and futures"
+BONDS, FX, ACTIONS = "fixed income", "foreign exchange", "disclosure and corporate actions"
 TRADED = "One exchange gives one price, as traded and never adjusted: rounding alone may differ."
 COMPUTED = "Computed from prices that may be rounded before: half a unit of the last asked place more than rounding."
 IN_RANGE = "Sources of a regional index differ by when they look: anything between the low and the high of the day."
 QUOTED = "Quotes of banks differ: the low and the high of the day, widened by a buffer."
 SUFFIXES = ("(simulated)", "（模拟）", "(模拟)")
+"""Marks of simulated instruments in their names, which no question repeats."""
 
 
 def _clean(name: str) -> str:
+    """A name as a person would say it: without what marks it as simulated, or as a spot rate."""
     for suffix in SUFFIXES:
         name = name.replace(suffix, "")
     return name.strip().removesuffix(", spot").removesuffix(", offshore spot").removesuffix(", onshore spot")
 
 
 def _named(row: dict[str, Any]) -> tuple[str, str]:
-    """(English, Chinese) name of an instrument."""
+    """The English and the Chinese name of an instrument; the English one twice where it has no other."""
     english = _clean(row["name"])
     return english, _clean(row["name_zh"] or "") or english
 
 
 def _draft(rows: list[dict[str, Any]], text: str, as_of: str, program: Any, params: dict[str, Any],
-           asks: tuple[AskedValue, ...], alternatives: dict[str, Any], *, why: str = TRADED, table: bool = False) -> Draft:  # fmt: skip
+           asks: tuple[AskedValue, ...], alternatives: dict[str, Any], *, why: str = TRADED,
+           table: bool = False) -> Draft:  # fmt: skip
+    """A draft of a question on simulated instruments, whose rows are given."""
     names = tuple(name for row in rows for name in (row["symbol"], *_named(row)))
     return Draft(text, as_of, program, params, asks, alternatives, names, ("bars (simulated)",), why, table, real=False)
 
 
 def _share(d: Draw) -> dict[str, Any]:
+    """A share of the subset that is still listed."""
     china = d.subset == CHINA
     rows = [row for row in d.world.instruments("stock") if row["symbol"].endswith(".US") != china]
     return d.one([row for row in rows if row["delisted"] is None])
 
 
 def _call(d: Draw, row: dict[str, Any]) -> str:
+    """What a text calls an instrument: by name and symbol, or in English now and then by its symbol alone."""
     english, chinese = _named(row)
-    return d.say(d.one([f"{english} ({row['symbol']})", f"{english} ({row['symbol']})", row["symbol"]]),
-                 d.one([f"{chinese}（{row['symbol']}）", f"{row['symbol']} {chinese}"]))  # fmt: skip
+    return d.say(
+        d.one([f"{english} ({row['symbol']})", f"{english} ({row['symbol']})", row["symbol"]]),
+        d.one([f"{chinese}（{row['symbol']}）", f"{row['symbol']} {chinese}"]),
+    )
 
 
 def _days(d: Draw, row: dict[str, Any]) -> list[str]:
@@ -62,20 +72,27 @@ def _days(d: Draw, row: dict[str, Any]) -> list[str]:
 
 
 def _money(row: dict[str, Any]) -> tuple[str, str]:
+    """The currency of an instrument, as its code and in Chinese."""
     return row["currency"], {"CNY": "元", "HKD": "港元", "USD": "美元"}.get(row["currency"], row["currency"])
 
 
-FIELDS = {"open": ("opening price", "开盘价"), "high": ("intraday high", "最高价"), "low": ("intraday low", "最低价"),
-          "close": ("closing price", "收盘价"), "volume": ("trading volume", "成交量")}  # fmt: skip
+FIELDS = {
+    "open": ("opening price", "开盘价"),
+    "high": ("intraday high", "最高价"),
+    "low": ("intraday low", "最低价"),
+    "close": ("closing price", "收盘价"),
+    "volume": ("trading volume", "成交量"),
+}
+"""Figures of a bar, with what questions call them in English and Chinese."""
 
 
 def _field(d: Draw, row: dict[str, Any]) -> tuple[str, str, AskedValue, dict[str, Any]]:
-    """(words, unit in words, part, parameters) of a figure of a bar."""
+    """How a figure of a bar is asked for: in words, its unit in words, as an asked value, and as parameters."""
     field = d.one([*FIELDS, "close", "open"])
     words = d.say(*FIELDS[field])
     if field == "volume":
-        scale, unit, said = (1e4, "万", "万股") if d.zh else (1e6, "million", "million shares")
-        return words, said, AskedValue("volume", unit=unit, decimals=2), {"field": field, "scale": scale}
+        scale, unit, unit_words = (1e4, "万", "万股") if d.zh else (1e6, "million", "million shares")
+        return words, unit_words, AskedValue("volume", unit=unit, decimals=2), {"field": field, "scale": scale}
     currency, chinese = _money(row)
     return words, d.say(currency, chinese), AskedValue(field, unit=currency, decimals=2), {"field": field}
 
@@ -87,9 +104,19 @@ def sim_share_latest(d: Draw) -> Draft:
     words, unit, ask, more = _field(d, row)
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), **more}
     text = d.say(
-        d.one(["Latest {words} of {name}, in {unit}, {digits}?", "What is the most recent {words} of {name} ({unit}, {digits})?"]),
-        d.one(["{name}最新{words}是多少（{unit}，{digits}）？", "请问{name}最近一个交易日的{words}是多少？以{unit}计，{digits}。"]),
-    ).format(words=words, name=_call(d, row), unit=unit, digits=d.digits(2))  # fmt: skip
+        d.one(
+            [
+                "Latest {words} of {name}, in {unit}, {digits}?",
+                "What is the most recent {words} of {name} ({unit}, {digits})?",
+            ]
+        ),
+        d.one(
+            [
+                "{name}最新{words}是多少（{unit}，{digits}）？",
+                "请问{name}最近一个交易日的{words}是多少？以{unit}计，{digits}。",
+            ]
+        ),
+    ).format(words=words, name=_call(d, row), unit=unit, digits=d.digits(2))
     other = "open" if more["field"] == "close" else "close"
     return _draft([row], text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
@@ -125,6 +152,7 @@ def sim_share_latest_move(d: Draw) -> Draft:
 
 
 def _index(d: Draw) -> dict[str, Any]:
+    """One of the indices of the subset."""
     mine = ("SHC.IDX", "HK60.IDX") if d.subset == CHINA else ("C500.IDX", "TEN.IDX")
     return d.one([row for row in d.world.instruments("index") if row["symbol"] in mine])
 
@@ -136,9 +164,15 @@ def sim_index_latest(d: Draw) -> Draft:
     params = {"symbol": row["symbol"], "first": recent(as_of, 40)}
     main = row["symbol"] == "C500.IDX"
     text = d.say(
-        d.one(["Latest price of the {}, {}?", "At how many points does the {} stand, {}?", "What is the newest closing level of the {} ({})?"]),
+        d.one(
+            [
+                "Latest price of the {}, {}?",
+                "At how many points does the {} stand, {}?",
+                "What is the newest closing level of the {} ({})?",
+            ]
+        ),
         d.one(["{}最新点位是多少（{}）？", "请查询{}的最新收盘点位，{}。", "{}现在是多少点？{}。"]),
-    ).format(_call(d, row), d.digits(2))  # fmt: skip
+    ).format(_call(d, row), d.digits(2))
     program = market.latest_bar if main else market.latest_bar_between
     params |= {"field": "close"} if main else {}
     ask = AskedValue("level", decimals=2, rule="rounding" if main else "between")
@@ -188,7 +222,7 @@ def sim_spot_latest(d: Draw) -> Draft:
     text = d.say(
         d.one(["What is the {} rate today, {}?", "Latest {} exchange rate, please ({})."]),
         d.one(["{}最新汇率是多少（{}）？", "今天{}的汇率是多少？{}。", "请查一下{}的最新价，{}。"]),
-    ).format(d.say(english, chinese), d.digits(4))  # fmt: skip
+    ).format(d.say(english, chinese), d.digits(4))
     ask = AskedValue("rate", decimals=4, rule="widened", tolerance=0.002)
     return _draft([row], text, as_of, market.latest_bar_between, params, (ask,), {
         "sixty sessions before": (market.latest_bar_between, {**params, "back": 60, "first": recent(as_of, 400)}),
@@ -236,10 +270,19 @@ def sim_offshore_gap(d: Draw) -> Draft:
     params = {"symbols": symbols, "first": recent(as_of, 60), "scale": 10_000.0}
     (first, first_zh), (second, second_zh) = map(_named, rows)
     text = d.say(
-        d.one(["At the last common close, by how many pips (0.0001) was {} above {}? Signed, {}.",
-               "How wide is the gap {} minus {} in pips at the latest closes ({})?"]),
-        d.one(["按最近一个共同交易日收盘，{}比{}高多少个基点（1个基点=0.0001，可为负，{}）？", "最新收盘价下，{}与{}之差是多少基点（0.0001，{}）？"]),
-    ).format(d.say(first, first_zh), d.say(second, second_zh), d.digits(0))  # fmt: skip
+        d.one(
+            [
+                "At the last common close, by how many pips (0.0001) was {} above {}? Signed, {}.",
+                "How wide is the gap {} minus {} in pips at the latest closes ({})?",
+            ]
+        ),
+        d.one(
+            [
+                "按最近一个共同交易日收盘，{}比{}高多少个基点（1个基点=0.0001，可为负，{}）？",
+                "最新收盘价下，{}与{}之差是多少基点（0.0001，{}）？",
+            ]
+        ),
+    ).format(d.say(first, first_zh), d.say(second, second_zh), d.digits(0))
     ask = AskedValue("gap", decimals=0, rule="within", tolerance=1.0)
     return _draft(rows, text, as_of, traded.latest_gap, params, (ask,), {
         "the day before": (traded.latest_gap, {**params, "back": 1}),
@@ -321,11 +364,28 @@ def sim_premium_latest(d: Draw) -> Draft:
     params = {"a": a_row["symbol"], "h": h_row["symbol"], "rate": "HKDCNY-FIXING", "first": recent(as_of, 40)}
     english, chinese = _named(a_row)
     text = d.say(
-        d.one(["{} is listed as {} and {}. By how many percent is the A share dearer than the H share at their latest closes, with the latest HKD/CNY central parity rate ({})?",
-               "A-over-H premium of {} ({} against {}), latest closes, H price in yuan at the latest HKD/CNY central parity: how many percent, {}?"]),
-        d.one(["{}同时在A股（{}）和H股（{}）上市。按各自最新收盘价及最新港元兑人民币中间价，A股相对H股的溢价率是多少（%，{}）？",
-               "请计算{}的A/H溢价率：A股{}，H股{}，均取最新收盘价，汇率取最新港元兑人民币中间价（%，{}）。"]),
-    ).format(d.say(english, chinese), a_row["symbol"], h_row["symbol"], d.digits(2))  # fmt: skip
+        d.one(
+            [
+                (
+                    "{} is listed as {} and {}. By how many percent is the A share dearer than the H share "
+                    "at their latest closes, with the latest HKD/CNY central parity rate ({})?"
+                ),
+                (
+                    "A-over-H premium of {} ({} against {}), latest closes, "
+                    "H price in yuan at the latest HKD/CNY central parity: how many percent, {}?"
+                ),
+            ]
+        ),
+        d.one(
+            [
+                (
+                    "{}同时在A股（{}）和H股（{}）上市。"
+                    "按各自最新收盘价及最新港元兑人民币中间价，A股相对H股的溢价率是多少（%，{}）？"
+                ),
+                "请计算{}的A/H溢价率：A股{}，H股{}，均取最新收盘价，汇率取最新港元兑人民币中间价（%，{}）。",
+            ]
+        ),
+    ).format(d.say(english, chinese), a_row["symbol"], h_row["symbol"], d.digits(2))
     return _draft([a_row, h_row], text, as_of, traded.premium, params, (percent("premium"),), {
         "the H share over the A share": (_discount, params),
         "without the exchange rate": (traded.premium, {**params, "rate": h_row["symbol"], "h": "HKDCNY-FIXING"}),
