@@ -18,7 +18,7 @@ from openfingym.suites.finsearch.questions.drawing import (
     template,
 )
 from openfingym.suites.finsearch.questions.programs import market, traded
-from openfingym.suites.finsearch.questions.templates.simulated_markets import (
+from openfingym.suites.finsearch.questions.templates.simulated_instruments import (
     ACTIONS,
     BOTH,
     COMPUTED,
@@ -26,13 +26,13 @@ from openfingym.suites.finsearch.questions.templates.simulated_markets import (
     INDICES,
     METALS,
     STOCKS,
-    _call,
-    _commodity,
-    _days,
-    _draft,
-    _dual,
-    _index,
-    _named,
+    draft,
+    draw_commodity,
+    draw_dual_listing,
+    draw_index,
+    mention,
+    names_of,
+    session_days,
 )
 
 
@@ -48,7 +48,7 @@ def _months(d: Draw, row: dict[str, Any], low: int, high: int) -> tuple[str, str
     Raises:
         SkipError: the span that was drawn is not inside of the series.
     """
-    days = _days(d, row)
+    days = session_days(d, row)
     first = d.one(days)[:7]
     last = month_after(first, d.rng.randrange(low, high) - 1)
     if last >= days[-1][:7] or first <= days[0][:7]:
@@ -58,7 +58,7 @@ def _months(d: Draw, row: dict[str, Any], low: int, high: int) -> tuple[str, str
 
 @template("T3", INDICES, subsets=BOTH, most=8)
 def sim_index_largest_month(d: Draw) -> Draft:
-    row, which = _index(d), d.one(["rise", "fall"])
+    row, which = draw_index(d), d.one(["rise", "fall"])
     as_of, first, last = _months(d, row, 60, 185)
     params = {
         "legs": [[row["symbol"], 1]],
@@ -68,13 +68,13 @@ def sim_index_largest_month(d: Draw) -> Draft:
         "percent": True,
     }
     text = d.say(
-        f"From {d.day(first)} to {d.day(last)}, in which month did the {_call(d, row)} experience the largest "
+        f"From {d.day(first)} to {d.day(last)}, in which month did the {mention(d, row)} experience the largest "
         f"single-month {'increase' if which == 'rise' else 'decrease'}, and of how many percent ({d.digits(2)})?",
         f"从{d.day(first)}到{d.day(last)}，"
-        f"{_call(d, row)}单月{'涨幅' if which == 'rise' else '跌幅'}最大的是哪个月？"
+        f"{mention(d, row)}单月{'涨幅' if which == 'rise' else '跌幅'}最大的是哪个月？"
         f"涨跌幅是多少（%，{d.digits(2)}）？",
     )
-    return _draft([row], text, as_of, market.largest_month, params, (AskedValue("month", "date"), percent()), {
+    return draft([row], text, as_of, market.largest_month, params, (AskedValue("month", "date"), percent()), {
         "the runner-up": (market.largest_month, {**params, "rank": 1}),
         "the other direction": (market.largest_month, {**params, "which": "rise" if which == "fall" else "fall"}),
     }, why=COMPUTED)  # fmt: skip
@@ -82,7 +82,7 @@ def sim_index_largest_month(d: Draw) -> Draft:
 
 @template("T3", METALS, subsets=BOTH, most=8)
 def sim_commodity_large_days(d: Draw) -> Draft:
-    row, which = _commodity(d), d.one(["rise", "fall"])
+    row, which = draw_commodity(d), d.one(["rise", "fall"])
     as_of, first, last = _months(d, row, 12, 60)
     params = {
         "legs": [[row["symbol"], 1]],
@@ -98,7 +98,7 @@ def sim_commodity_large_days(d: Draw) -> Draft:
     if moves[count - 1] - moves[count] < 0.3:
         raise SkipError("no threshold lies between two changes")
     params["size"] = float(round((moves[count - 1] + moves[count]) / 2, 1))
-    english, chinese = _named(row)
+    english, chinese = names_of(row)
     text = d.say(
         f"What were the specific dates from {d.day(first)} to {d.day(last)} when {english} "
         f"{'rose' if which == 'rise' else 'dropped'} by more than ${params['size']:g} in a single day "
@@ -109,7 +109,7 @@ def sim_commodity_large_days(d: Draw) -> Draft:
         f"请按日期升序列表，并给出当日涨跌额（美元，带正负号，{d.digits(1)}）。",
     )
     ask = AskedValue("change", unit="USD", decimals=1, rule="within", tolerance=0.11)
-    return _draft([row], text, as_of, market.large_days, params, (AskedValue("date", "date"), ask), {
+    return draft([row], text, as_of, market.large_days, params, (AskedValue("date", "date"), ask), {
         "the other direction": (market.large_days, {**params, "which": "rise" if which == "fall" else "fall"}),
         "a lower threshold": (market.large_days, {**params, "size": moves[count] - 1e-6}),
     }, why=COMPUTED, table=True)  # fmt: skip
@@ -139,15 +139,15 @@ def sim_parities_not_in_unison(d: Draw) -> Draft:
         f"并列出当日三个中间价，{d.digits(4)}。",
     )
     asks = (AskedValue("date", "date"), *(AskedValue(code, unit="CNY", decimals=4) for code in codes))
-    draft = _draft(rows, text, as_of, market.against_the_others, params, asks, {
+    drafted = draft(rows, text, as_of, market.against_the_others, params, asks, {
         "the runner-up": (market.against_the_others, {**params, "rank": 1}),
     })  # fmt: skip
-    return replace(draft, names=(*draft.names, *codes))
+    return replace(drafted, names=(*drafted.names, *codes))
 
 
 @template("T3", STOCKS, subsets=(CHINA,), most=6)
 def sim_extreme_premium(d: Draw) -> Draft:
-    (a_row, h_row), which = _dual(d), d.one(["highest", "lowest"])
+    (a_row, h_row), which = draw_dual_listing(d), d.one(["highest", "lowest"])
     as_of, first, last = _months(d, h_row, 10, 70)
     params = {
         "a": a_row["symbol"],
@@ -157,7 +157,7 @@ def sim_extreme_premium(d: Draw) -> Draft:
         "last": month_end(last),
         "which": which,
     }
-    english, chinese = _named(a_row)
+    english, chinese = names_of(a_row)
     text = d.say(
         f"On which day from {d.day(first)} to {d.day(last)} was the premium of {english}'s A share "
         f"({a_row['symbol']}) over its H share ({h_row['symbol']}) {which}, with closes of the same "
@@ -169,7 +169,7 @@ def sim_extreme_premium(d: Draw) -> Draft:
     )
     other = {**params, "which": "lowest" if which == "highest" else "highest"}
     asks = (AskedValue("date", "date"), percent("premium"))
-    return _draft([a_row, h_row], text, as_of, traded.extreme_premium, params, asks, {
+    return draft([a_row, h_row], text, as_of, traded.extreme_premium, params, asks, {
         "the runner-up": (traded.extreme_premium, {**params, "rank": 1}),
         "the other end": (traded.extreme_premium, other),
     }, why=COMPUTED)  # fmt: skip
@@ -177,7 +177,7 @@ def sim_extreme_premium(d: Draw) -> Draft:
 
 @template("T3", STOCKS, subsets=(CHINA,), most=6)
 def sim_dual_value(d: Draw) -> Draft:
-    a_row, h_row = _dual(d)
+    a_row, h_row = draw_dual_listing(d)
     year = d.rng.randrange(2013, 2025)
     end = f"{year}-12-31"
     facts = d.world.facts(a_row["company"], "Shares outstanding", end, "A shares", "CAS")
@@ -191,7 +191,7 @@ def sim_dual_value(d: Draw) -> Draft:
         "day": end,
         "scale": 1e8 if d.zh else 1e6,
     }
-    english, chinese = _named(a_row)
+    english, chinese = names_of(a_row)
     text = d.say(
         f"What was the market value of {english} (A: {a_row['symbol']}, H: {h_row['symbol']}) at the end of {year}, "
         "as A-share close × A shares + H-share close × H shares, with the last closes and the last "
@@ -210,7 +210,7 @@ def sim_dual_value(d: Draw) -> Draft:
         tolerance=round(max(0.02, amount * 5e-5), 3),
     )
     # Asked once the report that states the shares is out.
-    return _draft([a_row, h_row], text, d.asked_after(facts[0].filed, 700), traded.dual_value, params, (ask,), {
+    return draft([a_row, h_row], text, d.asked_after(facts[0].filed, 700), traded.dual_value, params, (ask,), {
         "all shares at the A price": (traded.dual_value, {**params, "all_at_a": True}),
     }, why="The parity rate may be used with four digits: 5e-5 of the amount.")  # fmt: skip
 
@@ -223,22 +223,22 @@ def sim_total_return(d: Draw) -> Draft:
     row = d.one([row for row in shares if splits[row["symbol"]]])
     split = d.one(splits[row["symbol"]])
     # Bought before the split and sold after it.
-    days = _days(d, row)
+    days = session_days(d, row)
     place = next(i for i, day in enumerate(days) if day >= split)
     low, high = max(0, place - d.rng.randrange(10, 400)), min(len(days) - 1, place + d.rng.randrange(5, 300))
     cash = d.rng.random() < 0.5
     params = {"symbol": row["symbol"], "from": days[low], "to": days[high], "cash": cash}
     text = d.say(
         f"Bought at the close of {d.day(days[low])} and sold at the close of {d.day(days[high])}, "
-        f"what did one share of {_call(d, row)} return in percent, stock splits and bonus shares counted and "
+        f"what did one share of {mention(d, row)} return in percent, stock splits and bonus shares counted and "
         f"{'cash dividends added without reinvestment' if cash else 'cash dividends left out'} ({d.digits(2)})? "
         "Prices are as traded.",
-        f"以{d.day(days[low])}收盘价买入、{d.day(days[high])}收盘价卖出{_call(d, row)}，"
+        f"以{d.day(days[low])}收盘价买入、{d.day(days[high])}收盘价卖出{mention(d, row)}，"
         f"考虑送转股或拆股，{'并计入现金分红（不再投资）' if cash else '不计现金分红'}，"
         f"期间收益率是多少（%，{d.digits(2)}）？"
         "行情为不复权价格。",
     )
-    return _draft([row], text, d.asked_after(days[high], 900), traded.total_return, params, (percent("return"),), {
+    return draft([row], text, d.asked_after(days[high], 900), traded.total_return, params, (percent("return"),), {
         "without the split": (traded.total_return, {**params, "splits": False}),
     }, why=COMPUTED)  # fmt: skip
 
@@ -251,7 +251,7 @@ def sim_extreme_gap(d: Draw) -> Draft:
     rows.sort(key=lambda row: symbols.index(row["symbol"]))
     as_of, first, last = _months(d, rows[0], 8, 60)
     params = {"symbols": symbols, "first": f"{first}-01", "last": month_end(last), "which": which, "scale": 10_000.0}
-    (one, one_zh), (two, two_zh) = map(_named, rows)
+    (one, one_zh), (two, two_zh) = map(names_of, rows)
     text = d.say(
         f"When, from {d.day(first)} to {d.day(last)}, "
         f"was {one} {'furthest above' if which == 'most' else 'lowest relative to'} {two} on closing "
@@ -261,7 +261,7 @@ def sim_extreme_gap(d: Draw) -> Draft:
         f"的是哪一天，差值（前者减后者）为多少基点（0.0001，{d.digits(0)}）？",
     )
     asks = (AskedValue("date", "date"), AskedValue("gap", decimals=0, rule="within", tolerance=1.0))
-    return _draft(rows, text, as_of, traded.extreme_gap, params, asks, {
+    return draft(rows, text, as_of, traded.extreme_gap, params, asks, {
         "the runner-up": (traded.extreme_gap, {**params, "rank": 1}),
         "the other way round": (traded.extreme_gap, {**params, "symbols": symbols[::-1]}),
     }, why="Rates are shown with four decimals: each may be off by half of the fourth.")  # fmt: skip
@@ -278,14 +278,14 @@ def sim_best_of_industry(d: Draw) -> Draft:
     industry = d.one(sorted({row["industry"] for row in rows}))
     chosen = [row for row in rows if row["industry"] == industry]
     chosen = d.some(chosen, min(4, len(chosen)))
-    days = sorted(set.intersection(*(set(_days(d, row)) for row in chosen)))
+    days = sorted(set.intersection(*(set(session_days(d, row)) for row in chosen)))
     if len(days) < 300 or len(chosen) < 3:
         raise SkipError("too little")
     low = d.rng.randrange(0, len(days) - 130)
     high = d.rng.randrange(low + 60, min(len(days), low + 800))
     params = {"named": [[row["symbol"], row["symbol"]] for row in chosen], "from": days[low], "to": days[high]}
     listed = d.say(", ", "、").join(
-        f"{_named(row)[1 if d.zh else 0]}{d.say(' (', '（')}{row['symbol']}{d.say(')', '）')}" for row in chosen
+        f"{names_of(row)[1 if d.zh else 0]}{d.say(' (', '（')}{row['symbol']}{d.say(')', '）')}" for row in chosen
     )
     text = d.say(
         f"Which of {listed} had the best price return from the close of {d.day(days[low])} to that of "
@@ -299,9 +299,9 @@ def sim_best_of_industry(d: Draw) -> Draft:
         "symbol",
         "text",
         choices=tuple(row["symbol"] for row in chosen),
-        accept={row["symbol"]: _named(row) for row in chosen},
+        accept={row["symbol"]: names_of(row) for row in chosen},
     )
     asks = (ask, percent("return"))
-    return _draft(chosen, text, d.asked_after(days[high], 900), traded.constituent_best, params, asks, {
+    return draft(chosen, text, d.asked_after(days[high], 900), traded.constituent_best, params, asks, {
         "the runner-up": (traded.constituent_best, {**params, "rank": 1}),
     }, why=COMPUTED)  # fmt: skip

@@ -1,6 +1,4 @@
-"""Questions on the latest prices of simulated shares, indices, rates, commodities and futures, most of Greater China;
-what those on days and years share with them.
-"""
+"""Questions on the latest prices of simulated shares, indices, rates, commodities and futures, of tier T1."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
-    GLOBAL,
     AskedValue,
     Draft,
     Draw,
@@ -18,90 +15,34 @@ from openfingym.suites.finsearch.questions.drawing import (
     template,
 )
 from openfingym.suites.finsearch.questions.programs import market, traded
-
-BOTH = (GLOBAL, CHINA)
-STOCKS, INDICES, METALS = "equities", "indices", "commodities and futures"
-BONDS, FX, ACTIONS = "fixed income", "foreign exchange", "disclosure and corporate actions"
-TRADED = "One exchange gives one price, as traded and never adjusted: rounding alone may differ."
-COMPUTED = "Computed from prices that may be rounded before: half a unit of the last asked place more than rounding."
-IN_RANGE = "Sources of a regional index differ by when they look: anything between the low and the high of the day."
-QUOTED = "Quotes of banks differ: the low and the high of the day, widened by a buffer."
-SUFFIXES = ("(simulated)", "（模拟）", "(模拟)")
-"""Marks of simulated instruments in their names, which no question repeats."""
-
-
-def _clean(name: str) -> str:
-    """A name as a person would say it: without what marks it as simulated, or as a spot rate."""
-    for suffix in SUFFIXES:
-        name = name.replace(suffix, "")
-    return name.strip().removesuffix(", spot").removesuffix(", offshore spot").removesuffix(", onshore spot")
-
-
-def _named(row: dict[str, Any]) -> tuple[str, str]:
-    """The English and the Chinese name of an instrument; the English one twice where it has no other."""
-    english = _clean(row["name"])
-    return english, _clean(row["name_zh"] or "") or english
-
-
-def _draft(rows: list[dict[str, Any]], text: str, as_of: str, program: Any, params: dict[str, Any],
-           asks: tuple[AskedValue, ...], alternatives: dict[str, Any], *, why: str = TRADED,
-           table: bool = False) -> Draft:  # fmt: skip
-    """A draft of a question on simulated instruments, whose rows are given."""
-    names = tuple(name for row in rows for name in (row["symbol"], *_named(row)))
-    return Draft(text, as_of, program, params, asks, alternatives, names, ("bars (simulated)",), why, table, real=False)
-
-
-def _share(d: Draw) -> dict[str, Any]:
-    """A share of the subset that is still listed."""
-    china = d.subset == CHINA
-    rows = [row for row in d.world.instruments("stock") if row["symbol"].endswith(".US") != china]
-    return d.one([row for row in rows if row["delisted"] is None])
-
-
-def _call(d: Draw, row: dict[str, Any]) -> str:
-    """What a text calls an instrument: by name and symbol, or in English now and then by its symbol alone."""
-    english, chinese = _named(row)
-    return d.say(
-        d.one([f"{english} ({row['symbol']})", f"{english} ({row['symbol']})", row["symbol"]]),
-        d.one([f"{chinese}（{row['symbol']}）", f"{row['symbol']} {chinese}"]),
-    )
-
-
-def _days(d: Draw, row: dict[str, Any]) -> list[str]:
-    return [day for day, _ in d.world.closes(row["symbol"])]
-
-
-def _money(row: dict[str, Any]) -> tuple[str, str]:
-    """The currency of an instrument, as its code and in Chinese."""
-    return row["currency"], {"CNY": "元", "HKD": "港元", "USD": "美元"}.get(row["currency"], row["currency"])
-
-
-FIELDS = {
-    "open": ("opening price", "开盘价"),
-    "high": ("intraday high", "最高价"),
-    "low": ("intraday low", "最低价"),
-    "close": ("closing price", "收盘价"),
-    "volume": ("trading volume", "成交量"),
-}
-"""Figures of a bar, with what questions call them in English and Chinese."""
-
-
-def _field(d: Draw, row: dict[str, Any]) -> tuple[str, str, AskedValue, dict[str, Any]]:
-    """How a figure of a bar is asked for: in words, its unit in words, as an asked value, and as parameters."""
-    field = d.one([*FIELDS, "close", "open"])
-    words = d.say(*FIELDS[field])
-    if field == "volume":
-        scale, unit, unit_words = (1e4, "万", "万股") if d.zh else (1e6, "million", "million shares")
-        return words, unit_words, AskedValue("volume", unit=unit, decimals=2), {"field": field, "scale": scale}
-    currency, chinese = _money(row)
-    return words, d.say(currency, chinese), AskedValue(field, unit=currency, decimals=2), {"field": field}
+from openfingym.suites.finsearch.questions.templates.simulated_instruments import (
+    BOTH,
+    COMPUTED,
+    FX,
+    IN_RANGE,
+    INDICES,
+    METALS,
+    QUOTED,
+    SPOTS,
+    STOCKS,
+    TRADED,
+    draft,
+    draw_commodity,
+    draw_dual_listing,
+    draw_field,
+    draw_index,
+    draw_share,
+    mention,
+    names_of,
+    session_days,
+)
 
 
 @template("T1", STOCKS, subsets=BOTH, most=10)
 def sim_share_latest(d: Draw) -> Draft:
-    row = _share(d)
-    as_of = d.asked_around(_days(d, row))
-    words, unit, ask, more = _field(d, row)
+    row = draw_share(d)
+    as_of = d.asked_around(session_days(d, row))
+    words, unit, ask, more = draw_field(d, row)
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), **more}
     text = d.say(
         d.one(
@@ -116,9 +57,9 @@ def sim_share_latest(d: Draw) -> Draft:
                 "请问{name}最近一个交易日的{words}是多少？以{unit}计，{digits}。",
             ]
         ),
-    ).format(words=words, name=_call(d, row), unit=unit, digits=d.digits(2))
+    ).format(words=words, name=mention(d, row), unit=unit, digits=d.digits(2))
     other = "open" if more["field"] == "close" else "close"
-    return _draft([row], text, as_of, market.latest_bar, params, (ask,), {
+    return draft([row], text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         f"{other} for {more['field']}": (market.latest_bar, {**params, "field": other, "scale": 1.0}),
     })  # fmt: skip
@@ -137,30 +78,24 @@ MOVES = {
 
 @template("T1", STOCKS, subsets=BOTH, most=8)
 def sim_share_latest_move(d: Draw) -> Draft:
-    row, field = _share(d), d.one(list(MOVES))
-    as_of = d.asked_around(_days(d, row))
+    row, field = draw_share(d), d.one(list(MOVES))
+    as_of = d.asked_around(session_days(d, row))
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), "field": field}
     text = d.say(
-        f"By how many percent did {_call(d, row)} move {MOVES[field][0]}, {d.digits(2)}?",
-        f"{_call(d, row)}{MOVES[field][1]}是多少（%，{d.digits(2)}）？",
+        f"By how many percent did {mention(d, row)} move {MOVES[field][0]}, {d.digits(2)}?",
+        f"{mention(d, row)}{MOVES[field][1]}是多少（%，{d.digits(2)}）？",
     )
     other = "intraday" if field in ("change", "gap") else "change"
-    return _draft([row], text, as_of, market.latest_bar, params, (percent(),), {
+    return draft([row], text, as_of, market.latest_bar, params, (percent(),), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         f"{other} for {field}": (market.latest_bar, {**params, "field": other}),
     }, why=COMPUTED)  # fmt: skip
 
 
-def _index(d: Draw) -> dict[str, Any]:
-    """One of the indices of the subset."""
-    mine = ("SHC.IDX", "HK60.IDX") if d.subset == CHINA else ("C500.IDX", "TEN.IDX")
-    return d.one([row for row in d.world.instruments("index") if row["symbol"] in mine])
-
-
 @template("T1", INDICES, subsets=BOTH, most=8)
 def sim_index_latest(d: Draw) -> Draft:
-    row = _index(d)
-    as_of = d.asked_around(_days(d, row))
+    row = draw_index(d)
+    as_of = d.asked_around(session_days(d, row))
     params = {"symbol": row["symbol"], "first": recent(as_of, 40)}
     main = row["symbol"] == "C500.IDX"
     text = d.say(
@@ -172,11 +107,11 @@ def sim_index_latest(d: Draw) -> Draft:
             ]
         ),
         d.one(["{}最新点位是多少（{}）？", "请查询{}的最新收盘点位，{}。", "{}现在是多少点？{}。"]),
-    ).format(_call(d, row), d.digits(2))
+    ).format(mention(d, row), d.digits(2))
     program = market.latest_bar if main else market.latest_bar_between
     params |= {"field": "close"} if main else {}
     ask = AskedValue("level", decimals=2, rule="rounding" if main else "between")
-    return _draft([row], text, as_of, program, params, (ask,), {
+    return draft([row], text, as_of, program, params, (ask,), {
         "five sessions before": (program, {**params, "back": 5}),
         "the level of another index": (_shifted_level, {**params, "by": 1.1}),
     }, why=TRADED if main else IN_RANGE)  # fmt: skip
@@ -189,8 +124,8 @@ def _shifted_level(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
 
 @template("T1", INDICES, subsets=BOTH, most=6)
 def sim_index_latest_since(d: Draw) -> Draft:
-    row, since = _index(d), d.one(["month", "year", "day"])
-    as_of = d.asked_around(_days(d, row))
+    row, since = draw_index(d), d.one(["month", "year", "day"])
+    as_of = d.asked_around(session_days(d, row))
     base = {"legs": [[row["symbol"], 1]], "first": recent(as_of), "percent": True}
     program, params = (
         (market.latest_change, {**base, "days": 1})
@@ -199,32 +134,29 @@ def sim_index_latest_since(d: Draw) -> Draft:
     )
     text = d.say(
         f"What is the {'latest daily' if since == 'day' else since + '-to-date'} "
-        f"percentage change of the {_call(d, row)} on closing levels, {d.digits(2)}?",
-        f"{_call(d, row)}"
+        f"percentage change of the {mention(d, row)} on closing levels, {d.digits(2)}?",
+        f"{mention(d, row)}"
         f"{ {'day': '最近一个交易日的', 'month': '本月以来的', 'year': '今年以来的'}[since] }"
         f"涨跌幅是多少（按收盘点位，%，{d.digits(2)}）？",
     )
-    return _draft([row], text, as_of, program, params, (percent(),), {
+    return draft([row], text, as_of, program, params, (percent(),), {
         "over five sessions": (market.latest_change, {**base, "days": 5}),
         "over twenty sessions": (market.latest_change, {**base, "days": 20}),
     }, why=COMPUTED)  # fmt: skip
 
 
-SPOTS = ("USDCNY-ONSHORE", "USDCNH-OFFSHORE", "USDHKD-SPOT")
-
-
 @template("T1", FX, subsets=(CHINA,), most=8)
 def sim_spot_latest(d: Draw) -> Draft:
     row = d.one([row for row in d.world.instruments("fx") if row["symbol"] in SPOTS])
-    as_of = d.asked_around(_days(d, row))
-    english, chinese = _named(row)
+    as_of = d.asked_around(session_days(d, row))
+    english, chinese = names_of(row)
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), "back": 0}
     text = d.say(
         d.one(["What is the {} rate today, {}?", "Latest {} exchange rate, please ({})."]),
         d.one(["{}最新汇率是多少（{}）？", "今天{}的汇率是多少？{}。", "请查一下{}的最新价，{}。"]),
     ).format(d.say(english, chinese), d.digits(4))
     ask = AskedValue("rate", decimals=4, rule="widened", tolerance=0.002)
-    return _draft([row], text, as_of, market.latest_bar_between, params, (ask,), {
+    return draft([row], text, as_of, market.latest_bar_between, params, (ask,), {
         "sixty sessions before": (market.latest_bar_between, {**params, "back": 60, "first": recent(as_of, 400)}),
         "the inverse": (_inverse, params),
     }, why=QUOTED)  # fmt: skip
@@ -238,8 +170,8 @@ def _inverse(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
 @template("T1", FX, subsets=(CHINA,), most=8)
 def sim_parity_latest(d: Draw) -> Draft:
     row = d.one(d.world.instruments("fx fixing"))
-    as_of = d.asked_around(_days(d, row))
-    english, chinese = _named(row)
+    as_of = d.asked_around(session_days(d, row))
+    english, chinese = names_of(row)
     kind = d.one(["level", "points"])
     base: dict[str, Any] = {"legs": [[row["symbol"], 1]], "first": recent(as_of, 60)}
     if kind == "level":
@@ -256,7 +188,7 @@ def sim_parity_latest(d: Draw) -> Draft:
         )
         alternatives = {"over two days": (program, {**params, "days": 2})}
     onshore = {**params, "legs": [["USDCNY-ONSHORE", 1]]}
-    return _draft([row], text, as_of, program, params, (ask,), {
+    return draft([row], text, as_of, program, params, (ask,), {
         **alternatives, "the spot rate for the parity": (program, onshore),
     })  # fmt: skip
 
@@ -266,9 +198,9 @@ def sim_offshore_gap(d: Draw) -> Draft:
     symbols = d.one([["USDCNH-OFFSHORE", "USDCNY-ONSHORE"], ["USDCNY-ONSHORE", "USDCNY-FIXING"]])
     rows = [row for kind in ("fx", "fx fixing") for row in d.world.instruments(kind) if row["symbol"] in symbols]
     rows.sort(key=lambda row: symbols.index(row["symbol"]))
-    as_of = d.asked_around(_days(d, rows[0]))
+    as_of = d.asked_around(session_days(d, rows[0]))
     params = {"symbols": symbols, "first": recent(as_of, 60), "scale": 10_000.0}
-    (first, first_zh), (second, second_zh) = map(_named, rows)
+    (first, first_zh), (second, second_zh) = map(names_of, rows)
     text = d.say(
         d.one(
             [
@@ -284,21 +216,17 @@ def sim_offshore_gap(d: Draw) -> Draft:
         ),
     ).format(d.say(first, first_zh), d.say(second, second_zh), d.digits(0))
     ask = AskedValue("gap", decimals=0, rule="within", tolerance=1.0)
-    return _draft(rows, text, as_of, traded.latest_gap, params, (ask,), {
+    return draft(rows, text, as_of, traded.latest_gap, params, (ask,), {
         "the day before": (traded.latest_gap, {**params, "back": 1}),
         "the other way round": (traded.latest_gap, {**params, "symbols": symbols[::-1]}),
     }, why="Rates are shown with four decimals: each may be off by half of the fourth.")  # fmt: skip
 
 
-def _commodity(d: Draw) -> dict[str, Any]:
-    return d.one(d.world.instruments("commodity"))
-
-
 @template("T1", METALS, subsets=BOTH, most=7)
 def sim_commodity_latest(d: Draw) -> Draft:
-    row = _commodity(d)
-    as_of = d.asked_around(_days(d, row))
-    english, chinese = _named(row)
+    row = draw_commodity(d)
+    as_of = d.asked_around(session_days(d, row))
+    english, chinese = names_of(row)
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), "back": 0}
     per = ("barrel", "桶") if row["symbol"].startswith("CRUDE") else ("ounce", "盎司")
     text = d.say(
@@ -310,7 +238,7 @@ def sim_commodity_latest(d: Draw) -> Draft:
         ),
     )
     ask = AskedValue("price", unit="USD", decimals=2, rule="widened", tolerance=0.1)
-    return _draft([row], text, as_of, market.latest_bar_between, params, (ask,), {
+    return draft([row], text, as_of, market.latest_bar_between, params, (ask,), {
         "thirty sessions before": (market.latest_bar_between, {**params, "back": 30, "first": recent(as_of, 200)}),
         "in yuan": (_shifted_level, {**params, "by": 7.1}),
     }, why=QUOTED)  # fmt: skip
@@ -321,9 +249,9 @@ def sim_future_latest(d: Draw) -> Draft:
     row = d.one(d.world.instruments("future"))
     if str(row["expires"])[:10] < d.first or str(row["listed"])[:10] > d.last:
         raise SkipError("not traded then")
-    as_of = d.asked_around(_days(d, row))
+    as_of = d.asked_around(session_days(d, row))
     note = row["symbol"].startswith("TN")
-    english, chinese = _named(row)
+    english, chinese = names_of(row)
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), "field": "close"}
     if note:
         text = d.say(
@@ -338,31 +266,19 @@ def sim_future_latest(d: Draw) -> Draft:
             f"{chinese}（{row['symbol']}）的最新结算价是多少美元/盎司？{d.digits(1)}。",
         )
         ask = AskedValue("price", unit="USD", decimals=1)
-    return _draft([row], text, as_of, market.latest_bar, params, (ask,), {
+    return draft([row], text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         "open for settlement": (market.latest_bar, {**params, "field": "open"}),
     }, why="A future has one settlement price a day; in 32nds it is exact to a quarter of one.")  # fmt: skip
 
 
-def _dual(d: Draw) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The A and the H line of a company that is listed twice."""
-    rows = d.world.instruments("stock")
-    lines = [
-        (a, h)
-        for a in rows
-        for h in rows
-        if a["company"] == h["company"] and a["symbol"][-2:] in ("SH", "SZ") and h["symbol"].endswith("HK")
-    ]
-    return d.one(lines)
-
-
 @template("T1", STOCKS, subsets=(CHINA,), most=6)
 def sim_premium_latest(d: Draw) -> Draft:
-    a_row, h_row = _dual(d)
-    days = set(_days(d, h_row)) & {day for day, _ in d.world.closes("HKDCNY-FIXING")}
-    as_of = d.asked_around([day for day in _days(d, a_row) if day in days])
+    a_row, h_row = draw_dual_listing(d)
+    days = set(session_days(d, h_row)) & {day for day, _ in d.world.closes("HKDCNY-FIXING")}
+    as_of = d.asked_around([day for day in session_days(d, a_row) if day in days])
     params = {"a": a_row["symbol"], "h": h_row["symbol"], "rate": "HKDCNY-FIXING", "first": recent(as_of, 40)}
-    english, chinese = _named(a_row)
+    english, chinese = names_of(a_row)
     text = d.say(
         d.one(
             [
@@ -386,7 +302,7 @@ def sim_premium_latest(d: Draw) -> Draft:
             ]
         ),
     ).format(d.say(english, chinese), a_row["symbol"], h_row["symbol"], d.digits(2))
-    return _draft([a_row, h_row], text, as_of, traded.premium, params, (percent("premium"),), {
+    return draft([a_row, h_row], text, as_of, traded.premium, params, (percent("premium"),), {
         "the H share over the A share": (_discount, params),
         "without the exchange rate": (traded.premium, {**params, "rate": h_row["symbol"], "h": "HKDCNY-FIXING"}),
         "without any rate": (_no_rate, params),

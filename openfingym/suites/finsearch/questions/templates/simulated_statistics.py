@@ -6,8 +6,10 @@ from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import CHINA, GLOBAL, AskedValue, Draft, Draw, SkipError, template
 from openfingym.suites.finsearch.questions.programs import official
-from openfingym.suites.finsearch.questions.templates.simulated_reports import BOTH, FILED, MACRO
+from openfingym.suites.finsearch.questions.templates.simulated_companies import FILED
+from openfingym.suites.finsearch.questions.templates.simulated_instruments import BOTH
 
+MACRO = "macroeconomy"
 STATISTICS = {
     CHINA: {
         "CN_CPI_YOY": ("China's CPI, change on the year", "中国CPI同比涨幅", "%", 1),
