@@ -68,11 +68,6 @@ def sum_of_periods(w: Sources, p: Params) -> tuple[Any, ...]:
     return (sum(value(w, {**p, "end": end}) for end in p["ends"]),)
 
 
-def mean_of_points(w: Sources, p: Params) -> tuple[Any, ...]:
-    """The mean of an item at several points in time."""
-    return (sum(value(w, {**p, "end": end}) for end in p["ends"]) / len(p["ends"]),)
-
-
 def rest_of_year(w: Sources, p: Params) -> tuple[Any, ...]:
     """The last quarter: the fiscal year less its first nine months."""
     year = value(w, {**p, "days": (350, 380)})
@@ -211,17 +206,6 @@ def in_currency(w: Sources, p: Params) -> tuple[Any, ...]:
     for symbol, power in p["legs"]:
         amount *= dict(w.closes(symbol, p["rate_day"], p["rate_day"]))[p["rate_day"]] ** power
     return (amount,)
-
-
-def yearly_in_currency(w: Sources, p: Params) -> list[tuple[Any, ...]]:
-    """(fiscal year, figure translated at the last rate on or before its end) of several years."""
-    rows = []
-    for year, end in p["years"]:
-        amount = value(w, {**p, "end": end})
-        for symbol, power in p["legs"]:
-            amount *= w.closes(symbol, f"{int(end[:4]) - 1}{end[4:]}", end)[-1][1] ** power
-        rows.append((year, amount))
-    return rows
 
 
 def in_average_rate(w: Sources, p: Params) -> tuple[Any, ...]:

@@ -69,12 +69,6 @@ def compared_periods(w: Sources, p: Params) -> tuple[Any, ...]:
     return (compared(values[p["period"]], values[p["base"]], p),)
 
 
-def first_known(w: Sources, p: Params) -> tuple[Any, ...]:
-    """The day from which the value of a period was known, and the value that was known then."""
-    first = w.vintages(p["series"], p["period"])[0]
-    return (first.known, first.value / p.get("scale", 1.0))
-
-
 def extreme_period(w: Sources, p: Params) -> tuple[Any, ...]:
     """The period of the highest or lowest value, as known now, and the value."""
     sign = -1.0 if p["which"] == "lowest" else 1.0
@@ -152,12 +146,6 @@ def target_range(w: Sources, p: Params) -> tuple[Any, ...]:
     last = p.get("day", "9999-12-31")
     lower, upper = (w.points(series, last=last)[-1 - p.get("back", 0)][1] for series in p["bounds"])
     return (lower, upper)
-
-
-def target_middle(w: Sources, p: Params) -> tuple[Any, ...]:
-    """The middle of the target range."""
-    lower, upper = target_range(w, p)
-    return ((lower + upper) / 2.0,)
 
 
 def last_change(w: Sources, p: Params) -> tuple[Any, ...]:
