@@ -17,7 +17,8 @@ from openfingym.errors import DataError
 from openfingym.suites.catalogue import CatalogueEntry
 from openfingym.suites.finsearch.breakdown import finsearch_breakdown
 from openfingym.suites.finsearch.questions.composition import compose
-from openfingym.suites.finsearch.questions.kept import kept_pool, script_of
+from openfingym.suites.finsearch.questions.pool_file import stored_pool
+from openfingym.suites.finsearch.questions.program_text import script_of
 from openfingym.suites.finsearch.tools import SUBSETS, TOOLS, FinanceTools, suite_tools
 from openfingym.suites.suite import (
     AnswerForm,
@@ -53,7 +54,7 @@ class FinsearchSuite(Suite):
 
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:  # noqa: ARG002 - one pool for all
         """What decides the questions: the pool, which states its vault."""
-        return kept_pool().digest
+        return stored_pool().digest
 
     def simulated(self, dataset: str) -> bool:  # noqa: ARG002 - one world for all
         """Whether the world is made up: a part of it is, and so the whole says so."""
@@ -71,7 +72,7 @@ class FinsearchSuite(Suite):
         every = [*parts["train"], *parts["public"], *parts["private"]]
         return QuestionSet(
             info=_info(every),
-            snapshot=kept_pool().snapshot,
+            snapshot=stored_pool().snapshot,
             train=tuple(one.question for one in parts["train"]),
             public=tuple(one.question for one in parts["public"]),
             private=tuple(one.question for one in parts["private"]),
@@ -89,7 +90,7 @@ class FinsearchSuite(Suite):
     def question_form(self, question: SuiteQuestion, options: Mapping[str, Scalar]) -> AnswerForm:
         """An answer in words, with the names, units and decimals that its question asks for."""
         try:
-            problem = kept_pool().problem(question.id)
+            problem = stored_pool().problem(question.id)
         except KeyError:
             return self.form(options)
         return text_form(problem.reference.schema(), language=problem.language)
@@ -153,7 +154,7 @@ def _said(text: str, rows: int) -> NDArray[np.float64]:
 
 @functools.cache
 def _parts() -> dict[str, list[SearchProblem]]:
-    return compose(list(kept_pool().problems))
+    return compose(list(stored_pool().problems))
 
 
 @functools.lru_cache(maxsize=2)
@@ -187,7 +188,7 @@ def _entry(number: int | None, part: str, problem: SearchProblem) -> CatalogueEn
     def prove_it() -> tuple[int, tuple[str, ...]]:
         from openfingym.suites.finsearch.questions.proofs import prove
 
-        found = prove(problem, _vault_of(kept_pool().snapshot))
+        found = prove(problem, _vault_of(stored_pool().snapshot))
         return found.calls, found.faults
 
     details = {
@@ -196,7 +197,7 @@ def _entry(number: int | None, part: str, problem: SearchProblem) -> CatalogueEn
         "tolerance": problem.why,
         "reference": json.loads(problem.reference.to_json()),
         "other readings": sorted(problem.alternatives),
-        "snapshot": kept_pool().snapshot,
+        "snapshot": stored_pool().snapshot,
     }
     return CatalogueEntry(
         number,
@@ -204,7 +205,7 @@ def _entry(number: int | None, part: str, problem: SearchProblem) -> CatalogueEn
         problem.question,
         problem.reference.answer(),
         details,
-        lambda: script_of(problem, kept_pool().snapshot),
+        lambda: script_of(problem, stored_pool().snapshot),
         prove_it,
     )
 
@@ -217,7 +218,7 @@ def _info(problems: list[SearchProblem]) -> DatasetInfo:
         title="Financial search: real filings, vintages and prices, and a simulated market beside them",
         kind="simulated",
         source="the bundled vault and openfingym.suites.finsearch.world, a simulator",
-        provenance=f"vault {kept_pool().snapshot[:12]}; {real} of {len(problems)} questions are about real figures, "
+        provenance=f"vault {stored_pool().snapshot[:12]}; {real} of {len(problems)} questions are about real figures, "
         "the others about simulated ones",
         licence="as the sources of the bundled vault; simulated parts Apache-2.0",
         frequency="none",
@@ -230,7 +231,7 @@ def _info(problems: list[SearchProblem]) -> DatasetInfo:
         rows=len(problems),
         channels=text_form().labels,
         missing=0,
-        sha256=kept_pool().digest,
+        sha256=stored_pool().digest,
     )
 
 
