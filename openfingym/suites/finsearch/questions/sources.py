@@ -234,11 +234,11 @@ class _VaultRows:
         if "instruments" not in self.tables:
             return []
         where = {"kind": kind, "simulated": True}
-        return list(
-            self._cached(
-                ("instruments", kind), lambda: self._select("instruments", where, order=["symbol"], current=True)
-            )
-        )
+
+        def read() -> list[dict[str, Any]]:
+            return self._select("instruments", where, order=["symbol"], current=True)
+
+        return list(self._cached(("instruments", kind), read))
 
     def currency(self, company: str) -> str:
         return str(self._select("statements", {"company": company, "item": "Revenue"})[0]["currency"])

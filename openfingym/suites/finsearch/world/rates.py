@@ -27,13 +27,13 @@ from openfingym.suites.finsearch.world.calendars import (
 from openfingym.suites.finsearch.world.draws import stream
 from openfingym.suites.finsearch.world.equities import ohlcv
 from openfingym.suites.finsearch.world.paths import DAYS_A_YEAR, MarketPaths
+from openfingym.suites.finsearch.world.quoting import HALVES, POINTS_AND_32NDS
 from openfingym.suites.finsearch.world.roster import MarketSize
 
 if TYPE_CHECKING:
     from openfingym.suites.finsearch.world.paths import Floats
 
 OFFSHORE_SINCE = date(2010, 8, 23)
-POINTS_AND_32NDS = "points and 32nds of 100 points"
 _MONTHS = {"TN": (3, 6, 9, 12), "GD": (2, 4, 6, 8, 10, 12)}
 
 
@@ -108,12 +108,6 @@ def note_prices(yields: Floats) -> Floats:
     half, periods = yields / 200, 14
     worth = (1 + half) ** -periods
     return 3.0 * (1 - worth) / half + 100 * worth
-
-
-def thirty_seconds(price: float) -> str:
-    """A price in points as quoted: whole points, 32nds, and tenths of a 32nd, such as ``113'08'5`` for 113.265625."""
-    halves = round(price * 64)
-    return f"{halves // 64}'{halves % 64 // 2:02d}'{5 if halves % 2 else 0}"
 
 
 def _metal_path(seed: int, paths: MarketPaths, name: str, start: float, drift: float, volatility: float) -> Floats:
@@ -214,7 +208,7 @@ def _futures(size: MarketSize, seed: int, paths: MarketPaths, root: str, spot: F
             symbol = f"{root}{year % 100:02d}{month:02d}.FUT"
             bars = _bars(seed, symbol, paths, times, path, 0.0022 if notes else 0.0045, 6 if notes else 1, 90_000)
             if notes:
-                bars[:, :4] = np.round(bars[:, :4] * 64) / 64
+                bars[:, :4] = np.round(bars[:, :4] * HALVES) / HALVES
             name = "Ten-year note future" if notes else "COMEX-style gold future"
             name_zh = "十年期国债期货" if notes else "纽约金期货"
             yield PricedRate(

@@ -10,7 +10,7 @@ import numpy as np
 
 from openfingym.suites.finsearch.world.pages.facts import Facts, Prices
 from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address, at, later
-from openfingym.suites.finsearch.world.rates import thirty_seconds
+from openfingym.suites.finsearch.world.quoting import thirty_seconds
 
 LARGE = 0.065
 """Change of a close that is news."""
