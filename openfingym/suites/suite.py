@@ -246,7 +246,7 @@ class Suite(ABC):
         Raises:
             UsageError: the suite retrieves nothing.
         """
-        raise UsageError(f"the suite {self.name!r} retrieves nothing, and not {what!r} for {question.id}")
+        raise UsageError(f"the suite {self.name!r} retrieves nothing; found {what!r}, for the question {question.id}")
 
     def prompt(
         self, question: SuiteQuestion, way: Approach, options: Mapping[str, Scalar], found: object = None
