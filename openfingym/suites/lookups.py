@@ -80,7 +80,7 @@ def snippet(text: str, asked: list[str]) -> str:
     """A part of a text from around the place with most of the words that were asked for.
 
     Args:
-        text: the text.
+        text: the text that a part is taken from.
         asked: the words, in lower case.
     """
     folded = text[:SEARCHED_CHARACTERS].casefold()

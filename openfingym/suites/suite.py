@@ -259,6 +259,7 @@ class Suite(ABC):
             options: options of the task, as :meth:`options` returned them.
             found: what :meth:`retrieval` returned; None where nothing was looked for.
         """
+        # Blocks of code get the module of tools with its source; a model without tools is not shown it.
         allowed = self.subsets(options)[way.tools]
         tools = [tool for tool in self.tools(options) if tool.name in allowed]
         client = self.client(options)
@@ -314,7 +315,7 @@ class Suite(ABC):
 
         Args:
             truths: float64[n, numbers], the true answers to the questions to train on.
-            rows: number of answers.
+            rows: number of answers that are wanted.
         """
 
     @abstractmethod
@@ -326,8 +327,8 @@ class Suite(ABC):
 
         Args:
             truths: float64[n, numbers], the true answers to the questions to train on.
-            rows: number of answers of each kind.
-            generator: source of randomness.
+            rows: number of answers of each kind that are wanted.
+            generator: source of randomness for answers that are drawn.
         """
 
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:  # noqa: ARG002 - a suite may state nothing

@@ -58,6 +58,7 @@ class ToolSet(Generic[World]):
         Raises:
             ValueError: an option is unknown, or names no subset.
         """
+        # Errors of values, not ours: whoever reads task.toml turns them into one that names the file.
         chosen: dict[str, Scalar] = {"tools": "full"}
         if unknown := given.keys() - chosen.keys():
             raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
@@ -85,10 +86,12 @@ class ToolSet(Generic[World]):
         """
         offered = {tool.name: tool for tool in tools}
         try:
+            # A model may send anything as a name, also what cannot be the key of a dictionary.
             tool = offered.get(name) if isinstance(name, str) else None
             if tool is None:
                 raise BadCallError(f"There is no tool {shown(name)}; there are {', '.join(offered) or 'none'}.")
             checked = decoded(tool, arguments, today)
+            # The calculator needs no world, and is the same for all suites.
             if tool.name == "calculator":
                 value: object = {"value": calculate(str(checked["expression"]))}
             else:

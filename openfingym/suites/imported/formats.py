@@ -170,7 +170,7 @@ def _reference(record: Mapping[str, object], question: str, group: tuple[str, ..
     """The reference of a record: as it states it, or read from its answer in words.
 
     Args:
-        record: the record.
+        record: the record, as the file has it.
         question: text of the question.
         group: subset and tier, as far as they are stated.
 
@@ -182,6 +182,7 @@ def _reference(record: Mapping[str, object], question: str, group: tuple[str, ..
     if isinstance(stated, Mapping):
         return Reference.from_json(json.dumps(stated))
     criteria = _words(record.get("criteria"))
+    # A question on the latest price is compared with what a service said when it was asked, not with published words.
     if record.get("ground_truth"):
         return live_reference(
             question, _words(record.get("response_reference")) or criteria, record["ground_truth"], group
@@ -218,6 +219,7 @@ def _as_of(value: object) -> str:
     if not value:
         return LATEST
     try:
+        # A day may also be written as 2025/08/01.
         moment = datetime.fromisoformat(str(value).strip().replace("/", "-"))
     except ValueError as error:
         raise ValueError(

@@ -54,7 +54,7 @@ class ImportedSuite(Suite):
     of_the_past = True
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-        """The options ``questions``, the name of an import, and ``tools``, the suite that lends its tools, or ``none``."""
+        """The options ``questions``, name of an import, and ``tools``, the suite that lends its tools, or ``none``."""
         chosen: dict[str, Scalar] = {"questions": "", "tools": NO_TOOLS}
         if unknown := given.keys() - chosen.keys():
             raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
@@ -188,7 +188,7 @@ def keep(name: str, questions: tuple[ImportedQuestion, ...]) -> Path:
 
     Args:
         name: name of the import.
-        questions: the questions.
+        questions: the questions that are stored, in order.
 
     Raises:
         DataError: a reference is too long for a row.

@@ -53,7 +53,7 @@ def instrument(world: SearchedView, asked: str) -> Row | list[dict[str, object]]
     """The row of the instrument with a symbol, an alias or a name, or the instruments that may be meant.
 
     Args:
-        world: what is searched.
+        world: the view that is searched.
         asked: what the agent calls it.
 
     Raises:
@@ -153,7 +153,7 @@ def _listed(world: SearchedView, row: Row, bars: list[Row], longer: bool) -> dic
     """Bars as a table, with splits and dividends of their days, and where the rest begins if there are too many.
 
     Args:
-        world: what is searched.
+        world: the view that is searched.
         row: row of the instrument.
         bars: its bars, oldest first.
         longer: whether they are of weeks or months.

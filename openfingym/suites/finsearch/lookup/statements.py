@@ -141,7 +141,7 @@ def _concepts(world: SearchedView, ticker: str, item: object) -> tuple[list[str]
     """Concepts that an item stands for, and what the answer says of them; None for all concepts.
 
     Args:
-        world: what is searched.
+        world: the view that is searched.
         ticker: ticker of the issuer.
         item: what the agent asks for: a concept, a label, words of a concept, or None.
 

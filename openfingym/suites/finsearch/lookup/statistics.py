@@ -69,7 +69,7 @@ def _figures(world: SearchedView, info: Row, start: date | None, end: date | Non
     """All vintages of the figures of some days, in order of days, then of when they became known.
 
     Args:
-        world: what is searched.
+        world: the view that is searched.
         info: row of ``series_info``, which says in which table the figures are, and under which name.
         start: first day; None for no limit.
         end: last day; None for no limit.

@@ -76,7 +76,7 @@ def _draw(vault: Vault, source: Template, subset: str, window: tuple[str, str], 
 
     Args:
         vault: the vault that the questions are about.
-        source: the template.
+        source: the template that draws them.
         subset: the subset that they belong to.
         window: days between which they are asked, as ISO dates.
         most: most questions that are added.
@@ -166,8 +166,8 @@ def unique(problem: SearchProblem, reference: Reference, sources: VaultSources) 
     """Make sure that a question has one answer, and that another reading of it has another answer.
 
     Args:
-        problem: the question.
-        reference: its answer.
+        problem: the question that is checked.
+        reference: the answer that its program computed.
         sources: what was known when it is asked.
 
     Raises:

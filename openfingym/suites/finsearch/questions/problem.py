@@ -68,7 +68,7 @@ def reference_of(problem: SearchProblem, values: Any, *, checked: bool = True) -
     """The values that a program returned, as the answer that is asked for.
 
     Args:
-        problem: the question.
+        problem: the question, which says what is asked for.
         values: what the program returned: a tuple, or for a table a list of tuples.
         checked: whether values that are as good as in the middle between two roundings are refused.
 

@@ -38,7 +38,7 @@ def prove(problem: SearchProblem, vault: Vault) -> QuestionProof:
     it is the same answer.
 
     Args:
-        problem: the question.
+        problem: the question that is proved.
         vault: the vault that it is about.
     """
     faults: list[str] = []
@@ -48,6 +48,7 @@ def prove(problem: SearchProblem, vault: Vault) -> QuestionProof:
     right = problem.reference.answer()
     if (verdict := decide(problem.reference, right)).outcome != "right":
         faults.append(f"its own answer is decided {verdict.outcome}: {verdict.reason}")
+    # A DataError says that a tool refused a call, or does not show what the program needs.
     tools = ToolSources(FinanceTools(vault.as_of(problem.question.as_of)).reply)
     try:
         answer = reference_of(problem, problem.program(tools, problem.params), checked=False).answer()

@@ -103,7 +103,7 @@ def keep_books(company: SimulatedCompany, lines: list[PricedLine], periods: list
     """The books of a company.
 
     Args:
-        company: the company.
+        company: the company whose books they are.
         lines: its shares on exchanges, with their prices; the oldest first.
         periods: the fiscal quarters that the books are of, without a gap.
         seed: the number from which every random draw of the world follows.
@@ -140,9 +140,30 @@ def keep_books(company: SimulatedCompany, lines: list[PricedLine], periods: list
     regions = REGIONS if company.home == "us" else REGIONS_ZH
     # Sums of rounded figures are written down as they would be, without the noise of floating point.
     figures = {name: np.round(values, decimals) + 0.0 for name, values in figures.items()}
+    outstanding, weighted = _shares(company, lines, periods)
+    return CompanyBooks(
+        figures,
+        _parts(rng, figures["Revenue"], industry.segments, decimals),
+        _parts(rng, figures["Revenue"], regions, decimals),
+        weighted,
+        outstanding,
+        1.0 + float(rng.uniform(0.002, 0.03)),
+    )
+
+
+def _shares(
+    company: SimulatedCompany, lines: list[PricedLine], periods: list[Quarter]
+) -> tuple[dict[str, Floats], Floats]:
+    """Shares of each class at the end of each quarter, and the average number of shares in each quarter.
+
+    Args:
+        company: the company whose shares they are.
+        lines: its shares on exchanges, with their splits; the oldest first.
+        periods: the fiscal quarters that the books are of.
+    """
     # Companies listed in the US buy back 0.4 % of their shares a year.
     yearly = (1.0 - 0.004) if company.home == "us" else 1.0
-    trend = yearly ** (np.arange(count) / 4)
+    trend = yearly ** (np.arange(len(periods)) / 4)
     listed = [line.line.shares for line in lines]
     outstanding = {
         line.line.share_class: np.array(
@@ -158,14 +179,7 @@ def keep_books(company: SimulatedCompany, lines: list[PricedLine], periods: list
     splits = np.array([lines[0].split_factor(quarter.end) for quarter in periods])
     ends = sum(outstanding.values()) / splits
     weighted = (ends + np.append(ends[:1], ends[:-1])) / 2
-    return CompanyBooks(
-        figures,
-        _parts(rng, figures["Revenue"], industry.segments, decimals),
-        _parts(rng, figures["Revenue"], regions, decimals),
-        weighted,
-        outstanding,
-        1.0 + float(rng.uniform(0.002, 0.03)),
-    )
+    return outstanding, weighted
 
 
 def _income(
@@ -266,7 +280,7 @@ def _parts(
     """Parts that add up to a whole, with weights that move slowly.
 
     Args:
-        rng: source of randomness.
+        rng: source of randomness, from which weights are drawn.
         whole: float64[quarters], what the parts add up to.
         named: names of the parts, in English and Chinese.
         decimals: decimals to which each part is rounded.

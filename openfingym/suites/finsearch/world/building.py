@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.digests import sha256_of, sha256_of_json
 from openfingym.suites.finsearch.world import frames, macro, specs
-from openfingym.suites.finsearch.world.equities import PricedIndex
+from openfingym.suites.finsearch.world.indices import PricedIndex
 from openfingym.suites.finsearch.world.pages import write_pages
 from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.roster import MarketSize
@@ -73,6 +73,7 @@ def write_finsearch(
     )
     sources = [*bundled.manifest.sources, SOURCE]
     notes = {"seed": str(seed)}
+    # Real tables are copied as they are, under the names and with the known times of the vault that they are from.
     with VaultWriter(folder, name=NAME, title=title, sources=sources, simulated=True, notes=notes) as writer:
         for entry in bundled.manifest.tables:
             if entry.name in specs.REAL:
@@ -106,6 +107,7 @@ def recipe_of(size: MarketSize, seed: int, real: str = BUNDLED_DIGEST) -> str:
         seed: the number from which every random draw of the simulated part follows.
         real: digest of the vault with the real tables.
     """
+    # Any change of the program makes the vault be built anew, since nobody can tell whether it changes a row.
     folder = resources.files(__package__)
     parts = [part for part in folder.iterdir() if part.name.endswith((".py", ".tsv"))]
     program = {part.name: sha256_of(part.read_bytes()) for part in parts}

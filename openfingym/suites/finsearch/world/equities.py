@@ -1,4 +1,4 @@
-"""Prices of shares, with splits and dividends, and of indices of them."""
+"""Prices of shares, with splits and dividends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.suites.finsearch.world.calendars import HONG_KONG, NEW_YORK, SHANGHAI, ExchangeSessions, Hours, sessions
+from openfingym.suites.finsearch.world.calendars import ExchangeSessions, sessions
 from openfingym.suites.finsearch.world.draws import stream
 from openfingym.suites.finsearch.world.paths import DAYS_A_YEAR, MarketPaths
 from openfingym.suites.finsearch.world.roster import MarketSize, ShareLine, SimulatedCompany
@@ -83,7 +83,7 @@ def price_companies(
         size: how large the world is.
         seed: the number from which every random draw of the world follows.
         paths: paths that prices share.
-        every: the companies.
+        every: all companies of the market.
     """
     priced = []
     for company in every:
@@ -123,7 +123,7 @@ def _line(
         size: how large the world is.
         seed: the number from which every random draw of the world follows.
         paths: paths that prices share.
-        company: the company.
+        company: the company that issued the shares.
         line: its shares on one exchange.
         value: float64[weekdays]: log value of a share of the listing, of the company's first line.
         decided: splits and dividends that lines before this one made, by kind and scheduled ex-date; added to.
@@ -210,8 +210,8 @@ def _schedule(region: str, first: int, last: int, *, pays: bool) -> list[tuple[d
 
     Args:
         region: home of the company: us, cn or hk.
-        first: first year.
-        last: last year.
+        first: first year in which there may be actions.
+        last: last year in which there may be actions.
         pays: whether the company pays dividends.
     """
     events = []
@@ -252,11 +252,11 @@ def _bars(
     """float64[sessions, 5]: the bars of a share, with prices of two decimals.
 
     Args:
-        rng: source of randomness.
+        rng: source of randomness for what happens within a session.
         whole: float64[sessions]: value of a share of the listing.
         factor: float64[sessions]: what the value is multiplied by to be a price as traded.
         paths: paths that prices share.
-        times: the sessions.
+        times: sessions of the share.
         shares: shares at the listing, of which 0.4 % are traded in a usual session.
     """
     unrest = paths.unrest[paths.at(times.days)]
@@ -272,11 +272,11 @@ def ohlcv(
     """float64[sessions, 5]: open, high, low, close and volume, from closes.
 
     Args:
-        rng: source of randomness.
+        rng: source of randomness for what happens within a session.
         before: float64[sessions]: the close of the session before each, in the same shares.
         close: float64[sessions]: closes before they are rounded.
         width: float64[sessions]: how far prices move within a session, as a share of the price.
-        decimals: decimals of prices.
+        decimals: decimals to which prices are rounded.
         turnover: usual volume of a session; 0 for an instrument without volume.
     """
     draws = rng.standard_normal((len(close), 4))
@@ -292,113 +292,3 @@ def ohlcv(
         np.maximum(np.minimum(low, np.minimum(opened, closed)), tick),
     )
     return np.column_stack([opened, high, low, closed, volume])
-
-
-@dataclass(frozen=True, eq=False)
-class Review:
-    """A review of an index: its members from a day on."""
-
-    day: date
-    announced: date
-    members: tuple[str, ...]
-    """Symbols of the members, sorted."""
-
-
-@dataclass(frozen=True, eq=False)
-class PricedIndex:
-    """An index with its levels."""
-
-    symbol: str
-    name: str
-    name_zh: str
-    hours: Hours
-    currency: str
-    country: str
-    times: ExchangeSessions
-    bars: Floats
-    """float64[sessions, 5]: open, high, low and close in points; no volume."""
-    reviews: tuple[Review, ...] = ()
-    """Reviews in order; none for an index whose members are not stated."""
-
-
-_MARKET_INDICES = (
-    ("C500.IDX", "Continental 500 Index", "大陆500指数", NEW_YORK, "USD", "US", "us", 900.0),
-    ("SHC.IDX", "Shanghai Composite Simulated Index", "沪市模拟综合指数", SHANGHAI, "CNY", "CN", "cn", 1900.0),
-    ("HK60.IDX", "Hong Kong 60 Index", "香港60指数", HONG_KONG, "HKD", "HK", "hk", 15000.0),
-)
-"""Indices of whole markets: symbol, names, hours, currency, country, region whose path they follow, first level."""
-MEMBERS = 10
-"""Members of the index whose reviews can be followed."""
-
-
-def price_indices(size: MarketSize, seed: int, paths: MarketPaths, lines: Sequence[PricedLine]) -> list[PricedIndex]:
-    """The indices of three markets, and one whose members and weights can be followed.
-
-    Args:
-        size: how large the world is.
-        seed: the number from which every random draw of the world follows.
-        paths: paths that prices share.
-        lines: the shares, of which the last index has members.
-    """
-    indices = []
-    for symbol, name, name_zh, hours, currency, country, region, start in _MARKET_INDICES:
-        times = sessions(hours, size.first_day, size.last_day)
-        level = start * np.exp(np.cumsum(paths.markets[region]))[paths.at(times.days)]
-        indices.append(_index(seed, paths, (symbol, name, name_zh, hours, currency, country), times, level, ()))
-    times = sessions(NEW_YORK, size.first_day, size.last_day)
-    level, reviews = _ten(times, [line for line in lines if line.company.home == "us"])
-    stated = ("TEN.IDX", "Simulated Ten Index", "模拟十强指数", NEW_YORK, "USD", "US")
-    indices.append(_index(seed, paths, stated, times, level, tuple(reviews)))
-    return indices
-
-
-def _index(
-    seed: int,
-    paths: MarketPaths,
-    stated: tuple[str, str, str, Hours, str, str],
-    times: ExchangeSessions,
-    level: Floats,
-    reviews: tuple[Review, ...],
-) -> PricedIndex:
-    """An index with bars around its closing levels."""
-    before = np.append(level[:1], level[:-1])
-    width = 0.003 * np.sqrt(paths.unrest[paths.at(times.days)])
-    bars = ohlcv(stream(seed, "bars", stated[0]), before, level, width, 2, 0.0)
-    bars[:, 4] = np.nan
-    return PricedIndex(*stated, times, bars, reviews)
-
-
-def _ten(times: ExchangeSessions, lines: Sequence[PricedLine]) -> tuple[Floats, list[Review]]:
-    """The ten largest companies in equal weights, chosen anew on the first session of each July.
-
-    Returns:
-        float64[sessions], the closing levels of the index, and its reviews.
-    """
-    days = [day.date() for day in times.days]
-    values = {}
-    for line in lines:
-        place = {day.date(): number for number, day in enumerate(line.times.days)}
-        values[line.line.symbol] = np.array([line.value[place[day]] if day in place else np.nan for day in days])
-    shares = {line.line.symbol: line.line.shares for line in lines}
-    starts = [0] + [n for n in range(1, len(days)) if days[n].month == 7 and days[n - 1].month == 6]
-    level, current, reviews = np.empty(len(days)), 1000.0, []
-    for start, end in zip(starts, [*starts[1:], len(days)], strict=True):
-        # Chosen and announced eight sessions before.
-        seen = max(start - 8, 0)
-        known = [symbol for symbol in sorted(values) if np.isfinite(values[symbol][[seen, start]]).all()]
-        known.sort(key=lambda symbol: -shares[symbol] * float(np.exp(values[symbol][seen])))
-        members = tuple(sorted(known[:MEMBERS]))
-        reviews.append(Review(days[start], days[seen], members))
-        # Log returns of each member since the review; where a member is gone, its last price stays.
-        base = np.stack([values[symbol][start:end] - values[symbol][start] for symbol in members])
-        for row in base:
-            gone = np.isnan(row)
-            row[gone] = row[~gone][-1]
-        span = np.exp(base).mean(axis=0)
-        level[start:end] = current * span
-        # The next review begins at the level that these members have on its day.
-        if end < len(days):
-            after = np.stack([values[symbol][end] - values[symbol][start] for symbol in members])
-            after = np.where(np.isnan(after), base[:, -1], after)
-            current *= float(np.exp(after).mean())
-    return level, reviews

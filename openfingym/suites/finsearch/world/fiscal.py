@@ -49,7 +49,7 @@ def quarters(company: SimulatedCompany, first: date, last: date) -> list[Quarter
     """The fiscal quarters of a company between two days, from the beginning of a fiscal year on.
 
     Args:
-        company: the company.
+        company: the company, whose fiscal year they follow.
         first: first day; the first quarter begins on it or later.
         last: last day; the last quarter ends before it.
     """
@@ -80,9 +80,9 @@ def reports(company: SimulatedCompany, listed: list[Quarter], last: date) -> lis
     """The reports of a company that are out by a day, in order.
 
     Args:
-        company: the company.
+        company: the company that reports.
         listed: its fiscal quarters, in order.
-        last: the day.
+        last: last day on which a report may come out.
     """
     out = []
     for place, quarter in enumerate(listed):

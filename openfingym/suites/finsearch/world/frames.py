@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from openfingym.suites.finsearch.world.calendars import NEW_YORK, ExchangeSessions, Hours
-from openfingym.suites.finsearch.world.equities import PricedIndex, PricedLine, Review
+from openfingym.suites.finsearch.world.equities import PricedLine
+from openfingym.suites.finsearch.world.indices import PricedIndex, Review
 from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.specs import INSTRUMENTS, SERIES_INFO
 

@@ -165,7 +165,7 @@ def _bars(
         times: sessions of the instrument.
         path: float64[weekdays]: its closes before they are rounded.
         width: how far prices move within a quiet session, as a share of the price.
-        decimals: decimals of prices.
+        decimals: decimals to which prices are rounded.
         turnover: usual volume of a session; 0 for an instrument without volume.
     """
     places = paths.at(times.days)

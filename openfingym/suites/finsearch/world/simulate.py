@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openfingym.suites.finsearch.world.equities import PricedIndex, PricedLine, price_companies, price_indices
+from openfingym.suites.finsearch.world.equities import PricedLine, price_companies
+from openfingym.suites.finsearch.world.indices import PricedIndex, price_indices
 from openfingym.suites.finsearch.world.macro import ReleasedFigure, points
 from openfingym.suites.finsearch.world.paths import make_paths
 from openfingym.suites.finsearch.world.rates import PricedRate, price_rates
@@ -49,6 +50,7 @@ def simulate(size: MarketSize | None = None, *, seed: int = 0) -> SimulatedMarke
     paths = make_paths(size, seed)
     every = companies(size, seed)
     lines = price_companies(size, seed, paths, every)
+    # Each part has streams of random numbers of its own, so that their order does not matter.
     return SimulatedMarket(
         size,
         seed,

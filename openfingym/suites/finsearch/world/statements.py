@@ -69,7 +69,7 @@ def statement_rows(
     Args:
         size: how large the world is.
         seed: the number from which every random draw of the world follows.
-        every: the companies.
+        every: all companies of the market.
         lines: their shares on exchanges, with prices.
     """
     rows: list[StatementRow] = []
@@ -93,7 +93,7 @@ class ReportWriter:
     Args:
         size: how large the world is.
         seed: the number from which every random draw of the world follows.
-        company: the company.
+        company: the company that reports.
         lines: its shares on exchanges, with prices; the oldest first.
     """
 
@@ -148,7 +148,7 @@ class ReportWriter:
         """The rows of a report on its own periods.
 
         Args:
-            report: the report.
+            report: the report that gives the rows.
             books: the books that it is written from.
             last: place of its last quarter among the company's quarters.
             periods: periods that it gives: name, and how many quarters up to the last one.
@@ -212,7 +212,7 @@ class ReportWriter:
         """Figures of the year before that a report changes: earnings per share after a split, and recast segments.
 
         Args:
-            report: the report.
+            report: the report that changes them.
             reported: figures as they were reported last.
             recast: fiscal year whose annual report recasts the segments of the year before; None for none.
         """
@@ -297,7 +297,7 @@ class ReportWriter:
         """One row of a report.
 
         Args:
-            report: the report.
+            report: the report that gives the figure.
             item: the item that the figure is of.
             segment: name of the segment or class of shares; empty for the company as a whole.
             last: place of the last quarter of the period among the company's quarters.

@@ -41,7 +41,7 @@ def _years(d: Draw, filer: Filer, item: ReportedItem, low: int, high: int) -> li
 
     Args:
         d: what the question is drawn with.
-        filer: the company.
+        filer: the company whose reports they are.
         item: the item that each report must have.
         low: least number of years.
         high: one more than the largest number of years.
@@ -62,6 +62,7 @@ def _years(d: Draw, filer: Filer, item: ReportedItem, low: int, high: int) -> li
         raise SkipError("too few years")
     place = d.rng.randrange(len(reported) - count + 1)
     chosen = reported[place : place + count]
+    # Between two years that are there, one may have no report of its own.
     if int(chosen[-1][0]) - int(chosen[0][0]) != count - 1:
         raise SkipError("a year is missing")
     return chosen
@@ -112,6 +113,7 @@ def filer_yearly_growth(d: Draw) -> Draft:
     filer, item = filers.draw_filer(d), d.one([*FLOWS[:16], *POINTS[:8]])
     years = _years(d, filer, item, 4, 7)
     params = _params(filer, item, years)
+    # A change from a negative figure has no sign that readers agree on.
     if any(value <= 0 for _, value in program.yearly_values(d.world, params)):
         raise SkipError("growth of a loss says nothing")
     text = (
@@ -180,6 +182,7 @@ def filer_best_year(d: Draw) -> Draft:
     if of == "growth" and any(value <= 0 for _, value in program.yearly_values(d.world, params)):
         raise SkipError("growth of a loss says nothing")
     ask = AskedValue("value", unit="million USD", decimals=0) if of == "value" else percent("growth")
+    # The growth of the first year would need the year before it.
     first = years[1 if of == "growth" else 0][0]
     what = f"{item.name}" if of == "value" else f"growth of {item.name} over the year before, in percent"
     text = (

@@ -95,6 +95,7 @@ def fed_last_change(d: Draw) -> Draft:
 def fed_range_on(d: Draw) -> Draft:
     days = _meetings(d)
     day = d.one(days[2:])
+    # On the day of a statement, or some days later, when its range is still in force.
     when = shifted(day, d.one([0, 0, 9, 16]))
     as_of = d.asked_after(when, 900)
     text = (
@@ -163,6 +164,7 @@ def fed_changes_table(d: Draw) -> Draft:
 @template("T3", POLICY)
 def yield_on_fed_days(d: Draw) -> Draft:
     symbol, tenor = _tenor(d)
+    # The series of yields ends in 2019.
     days = [day for day in _meetings(d) if day < "2019-08"]
     low = d.rng.randrange(0, len(days) - 5)
     high = d.rng.randrange(low + 4, len(days))

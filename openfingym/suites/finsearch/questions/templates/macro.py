@@ -181,6 +181,7 @@ def _first_released(d: Draw, name: str) -> list[str]:
 @template("T2", MACRO)
 def macro_first_or_known(d: Draw) -> Draft:
     (name, series), vintage = _series(d, REVISED), d.one(["first", "last"])
+    # Without the last period, which was hardly revised yet; asked after all vintages, so that the last is "as revised".
     period = d.one(_first_released(d, name)[:-1])
     as_of = d.asked_after(d.world.vintages(name, period)[-1].known, 2500)
     params = {"series": name, "period": period, "vintage": vintage}
@@ -208,6 +209,7 @@ def macro_known_on(d: Draw) -> Draft:
     if len(vintages) < 2:
         raise SkipError("never revised")
     place = d.rng.randrange(len(vintages))
+    # A few days after a vintage, which the question asks for by the day alone.
     day = shifted(vintages[place].known, d.rng.randrange(1, 5))
     as_of = d.asked_after(vintages[-1].known, 2500)
     params = {"series": name, "period": period, "day": day}
@@ -244,6 +246,7 @@ def macro_revision(d: Draw) -> Draft:
 def macro_history(d: Draw) -> Draft:
     name, series = _series(d)
     points = [period for period, _ in d.world.points(name, "1986-01-01", "2015-12-01")]
+    # Thirteen months on, so that there is a value a year and a month before.
     period = d.one(points[13:])
     lag = d.one([0, 1, 12])
     as_of = _asked(d)

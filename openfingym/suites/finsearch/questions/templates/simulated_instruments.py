@@ -76,6 +76,7 @@ def currency_names(row: dict[str, Any]) -> tuple[str, str]:
 
 def draw_field(d: Draw, row: dict[str, Any]) -> tuple[str, str, AskedValue, dict[str, Any]]:
     """How a figure of a bar is asked for: in words, its unit in words, as an asked value, and as parameters."""
+    # The close and the open are asked for twice as often as other figures.
     field = d.one([*FIELDS, "close", "open"])
     words = d.say(*FIELDS[field])
     if field == "volume":

@@ -108,6 +108,7 @@ def sim_index_latest(d: Draw) -> Draft:
         ),
         d.one(["{}最新点位是多少（{}）？", "请查询{}的最新收盘点位，{}。", "{}现在是多少点？{}。"]),
     ).format(mention(d, row), d.digits(2))
+    # Of an index of the US the close is asked for; of others any level of the day is right.
     program = market.latest_bar if main else market.latest_bar_between
     params |= {"field": "close"} if main else {}
     ask = AskedValue("level", decimals=2, rule="rounding" if main else "between")
@@ -197,6 +198,7 @@ def sim_parity_latest(d: Draw) -> Draft:
 def sim_offshore_gap(d: Draw) -> Draft:
     symbols = d.one([["USDCNH-OFFSHORE", "USDCNY-ONSHORE"], ["USDCNY-ONSHORE", "USDCNY-FIXING"]])
     rows = [row for kind in ("fx", "fx fixing") for row in d.world.instruments(kind) if row["symbol"] in symbols]
+    # In the order of the symbols: the first is compared with the second.
     rows.sort(key=lambda row: symbols.index(row["symbol"]))
     as_of = d.asked_around(session_days(d, rows[0]))
     params = {"symbols": symbols, "first": recent(as_of, 60), "scale": 10_000.0}
@@ -247,6 +249,7 @@ def sim_commodity_latest(d: Draw) -> Draft:
 @template("T1", METALS, subsets=BOTH, most=6)
 def sim_future_latest(d: Draw) -> Draft:
     row = d.one(d.world.instruments("future"))
+    # A contract trades for eight months, which may all be outside of the days in which questions are asked.
     if str(row["expires"])[:10] < d.first or str(row["listed"])[:10] > d.last:
         raise SkipError("not traded then")
     as_of = d.asked_around(session_days(d, row))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from openfingym.suites.finsearch.world.calendars import ExchangeSessions, Hours
-from openfingym.suites.finsearch.world.equities import PricedIndex, Review, ShareAction
+from openfingym.suites.finsearch.world.equities import ShareAction
 from openfingym.suites.finsearch.world.frames import after_close, before_opening
+from openfingym.suites.finsearch.world.indices import PricedIndex, Review
 from openfingym.suites.finsearch.world.macro import BALANCE, DAILY, STATISTICS, ReleasedFigure
 from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.roster import SimulatedCompany

@@ -159,14 +159,14 @@ def _week(
     """The note on a week.
 
     Args:
-        facts: what is known.
+        facts: facts that the note may state.
         index: the index of the market.
         place_name: name of the market.
         more: other indices that the note states.
         start: place of the last session of the week before.
         end: place of the last session of the week.
         published: time of the publication.
-        language: ``en`` or ``zh``.
+        language: language of the note, ``en`` or ``zh``.
     """
     day, level, before = index.days[end], index.values[end, 3], index.values[start, 3]
     change = level / before - 1

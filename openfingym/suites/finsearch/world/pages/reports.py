@@ -73,12 +73,12 @@ def _page(
     """The page of a report.
 
     Args:
-        company: the company.
+        company: the company that reports.
         symbols: symbols of its shares that are known.
         report: id of the report.
         rows: rows of the report.
         before: figures as they were known before it.
-        language: ``en`` or ``zh``.
+        language: language of the page, ``en`` or ``zh``.
     """
     # A report may also restate the year before: its own period is the last one.
     main = max(rows, key=lambda row: row.period_end)

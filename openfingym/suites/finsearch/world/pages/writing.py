@@ -44,7 +44,7 @@ def write_pages(world: SimulatedMarket, bundled: View) -> pd.DataFrame:
     """Rows of ``pages``, in the order of publication; pages of one time are in the order of their addresses.
 
     Args:
-        world: the simulated market.
+        world: the simulated market that pages are about.
         bundled: everything in the vault with the real texts.
     """
     import pandas as pd
