@@ -58,7 +58,7 @@ class ToolSet(Generic[World]):
         Raises:
             ValueError: an option is unknown, or names no subset.
         """
-        # Errors of values, not ours: whoever reads task.toml turns them into one that names the file.
+        # ValueError is what validators of pydantic expect, which make an error on task.toml of it.
         chosen: dict[str, Scalar] = {"tools": "full"}
         if unknown := given.keys() - chosen.keys():
             raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
