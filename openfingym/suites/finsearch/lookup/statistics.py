@@ -94,7 +94,7 @@ def _figures(world: SearchedView, info: Row, start: date | None, end: date | Non
 
 
 def _vintages(rows: list[Row], which: str) -> list[Row]:
-    """Of each day the latest vintage, the first one, or all; rows come in the order of known times."""
+    """The latest vintage of each day, the first one, or all; rows come in the order of known times."""
     if which == "all":
         return rows
     chosen: dict[object, Row] = {}

@@ -80,7 +80,7 @@ class ToolSources(Sources):
         """Splits and dividends from the tool ``quote``."""
         # Bars of months, so that one call spans all of history.
         answer = self._call("quote", {"symbol": symbol, "start": "1990-01-01", "interval": "month"})
-        return [(one["ex_date"], one["kind"], action_value(one)) for one in answer.get("actions", [])]
+        return [(row["ex_date"], row["kind"], action_value(row)) for row in answer.get("actions", [])]
 
     def _paged(self, tool: str, wanted: Mapping[str, str], dated: str, first: str, last: str) -> list[dict[str, Any]]:
         """All rows of a span of days, by as many calls as that takes.

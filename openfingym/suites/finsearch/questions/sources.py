@@ -46,7 +46,7 @@ class Fact(NamedTuple):
     end: str
     """Last day of its period, or the point in time."""
     value: float
-    """In whole units of currency, or in shares."""
+    """The figure in whole units of currency, or in shares."""
     form: str
     """Form of the filing, such as ``10-K``."""
     filed: str

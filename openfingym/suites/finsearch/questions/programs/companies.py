@@ -31,7 +31,7 @@ def item_value(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def restated_by(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how much a figure was changed, from the first filing that has it to the last."""
+    """The change of a figure from the first filing that has it to the last."""
     vintages = filed(w, p)
     return ((vintages[-1].value - vintages[0].value) / p.get("scale", 1.0),)
 

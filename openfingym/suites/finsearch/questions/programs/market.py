@@ -172,8 +172,8 @@ def first_day_beyond(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def against_the_others(w: Sources, p: Params) -> tuple[Any, ...]:
-    """Of the days on which several rates did not all move in one direction, that of the largest rise of the last one:
-    the day, and all rates on it.
+    """The day of the largest rise of the last of several rates, among the days on which they did not all move in one
+    direction, and all rates on it.
     """
     rates_on = [dict(rates(w, {**p, "legs": legs})) for legs in p["pairs"]]
     days = sorted(set.intersection(*(set(each) for each in rates_on)))
@@ -190,7 +190,7 @@ def against_the_others(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def most_changed(w: Sources, p: Params) -> tuple[Any, ...]:
-    """Of several rates, the one that rose, or fell, most between two days, and its change in percent."""
+    """The rate that rose, or fell, most of several between two days, and its change in percent."""
     changes = []
     for name, legs in p["named"]:
         rate_on = dict(rates(w, {"legs": legs, "first": p["from"], "last": p["to"]}))

@@ -39,7 +39,7 @@ def latest_compared(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def latest_revision(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how much the period before the latest was changed since it was first published."""
+    """The change of the figure of the period before the latest since it was first published."""
     period, _ = w.points(p["series"])[-2]
     vintages = w.vintages(p["series"], period)
     return ((vintages[-1].value - vintages[0].value) / p.get("scale", 1.0),)
@@ -52,7 +52,7 @@ def value_of(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def revision_of(w: Sources, p: Params) -> tuple[Any, ...]:
-    """From its first publication to now: by how much the value of a period was changed."""
+    """The change of the value of a period from its first publication to now."""
     vintages = w.vintages(p["series"], p["period"])
     return (compared(vintages[-1].value, vintages[0].value, p),)
 
@@ -88,7 +88,7 @@ def largest_change(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def count_periods(w: Sources, p: Params) -> tuple[Any, ...]:
-    """In how many periods the value was above, or below, a level, as known now."""
+    """The number of periods in which the value was above, or below, a level, as known now."""
     above = p["which"] == "above"
     values = [value for _, value in w.points(p["series"], p["first"], p["last"])]
     return (sum(value > p["level"] if above else value < p["level"] for value in values),)
@@ -124,7 +124,7 @@ def difference_of_series(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def largest_revision(w: Sources, p: Params) -> tuple[Any, ...]:
-    """Of a span of periods, the one whose value was changed most since first published, and by how much."""
+    """The period of a span whose value was changed most since it was first published, and the change."""
     revisions = []
     for period, _ in w.points(p["series"], p["first"], p["last"]):
         vintages = w.vintages(p["series"], period)
@@ -164,13 +164,13 @@ def target_changes(w: Sources, p: Params) -> list[tuple[Any, ...]]:
 
 
 def target_total(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how many basis points the upper bound was changed in a span of days, and how many statements changed it."""
+    """The total change of the upper bound in a span of days, in basis points, and how many statements changed it."""
     moves = target_changes(w, p)
     return (sum(move for _, move, _ in moves), len(moves))
 
 
 def yields_on_decisions(w: Sources, p: Params) -> tuple[Any, ...]:
-    """Of the days of statements in a span, the one on which a yield changed most from the day before, and by how many
+    """The day of a statement on which a yield changed most from the day before, in a span of days, and the change in
     basis points.
     """
     days = [day for day, _ in w.points(p["bounds"][1], p["first"], p["last"])]

@@ -16,7 +16,7 @@ def last_close(w: Sources, symbol: str, p: Params) -> float:
 
 
 def premium(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how many percent the A share is dearer than the H share, whose price is turned into yuan at a rate."""
+    """The premium in percent of the A share over the H share, whose price is turned into yuan at a rate."""
     a_share, h_share, rate = (last_close(w, symbol, p) for symbol in (p["a"], p["h"], p["rate"]))
     return (100.0 * (a_share / (h_share * rate) - 1.0),)
 
@@ -75,7 +75,7 @@ def dividend_table(w: Sources, p: Params) -> list[tuple[Any, ...]]:
 
 
 def latest_gap(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how much the first of two rates is above the second, on the last day that has both."""
+    """The difference of the first of two rates over the second, on the last day that has both."""
     first, second = (dict(w.closes(symbol, p["first"])) for symbol in p["symbols"])
     day = sorted(first.keys() & second.keys())[-1 - p.get("back", 0)]
     return ((first[day] - second[day]) * p["scale"],)
@@ -90,7 +90,7 @@ def extreme_gap(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def constituent_best(w: Sources, p: Params) -> tuple[Any, ...]:
-    """Of several shares, the one of the largest change between two days in percent, splits counted, and the change."""
+    """The share with the largest change of several between two days, in percent, splits counted, and the change."""
     returns = []
     for name, symbol in p["named"]:
         own = {"symbol": symbol, "from": p["from"], "to": p["to"], "cash": False, "splits": p.get("splits", True)}

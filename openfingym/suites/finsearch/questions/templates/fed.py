@@ -22,7 +22,7 @@ def _fed(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tupl
          alternatives: dict[str, Any], *, table: bool = False) -> Draft:  # fmt: skip
     """A draft of a question on the target range, whose bounds are among the parameters of every program."""
     return _draft(text, as_of, program, {"bounds": BOUNDS, **params}, asks, {
-        name: (one, {"bounds": BOUNDS, **other}) for name, (one, other) in alternatives.items()
+        name: (what, {"bounds": BOUNDS, **other}) for name, (what, other) in alternatives.items()
     }, table=table, source=FED, why=STATED)  # fmt: skip
 
 

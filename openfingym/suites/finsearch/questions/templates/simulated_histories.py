@@ -251,13 +251,13 @@ def sim_extreme_gap(d: Draw) -> Draft:
     rows.sort(key=lambda row: symbols.index(row["symbol"]))
     as_of, first, last = _months(d, rows[0], 8, 60)
     params = {"symbols": symbols, "first": f"{first}-01", "last": month_end(last), "which": which, "scale": 10_000.0}
-    (one, one_zh), (two, two_zh) = map(names_of, rows)
+    (name, name_zh), (other, other_zh) = map(names_of, rows)
     text = d.say(
         f"When, from {d.day(first)} to {d.day(last)}, "
-        f"was {one} {'furthest above' if which == 'most' else 'lowest relative to'} {two} on closing "
+        f"was {name} {'furthest above' if which == 'most' else 'lowest relative to'} {other} on closing "
         f"rates of the same day, and by how many pips (first minus second, 0.0001, {d.digits(0)})?",
         f"在{d.day(first)}至{d.day(last)}期间，"
-        f"{one_zh}相对{two_zh}（同日收盘）{'高出最多' if which == 'most' else '差值最低'}"
+        f"{name_zh}相对{other_zh}（同日收盘）{'高出最多' if which == 'most' else '差值最低'}"
         f"的是哪一天，差值（前者减后者）为多少基点（0.0001，{d.digits(0)}）？",
     )
     asks = (AskedValue("date", "date"), AskedValue("gap", decimals=0, rule="within", tolerance=1.0))

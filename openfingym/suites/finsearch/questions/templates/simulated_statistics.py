@@ -38,10 +38,11 @@ STATISTICS = {
         "RU_CPI": ("the CPI of Russia (2015 = 100)", "俄罗斯CPI（2015=100）", None, 2),
     },
 }
-"""By subset and series: the name in English and Chinese, the unit of an answer, and the decimals asked for."""
+"""Statistics by subset and series: name in English and Chinese, unit of an answer, and decimals asked for."""
 DAILY = ("CN_CGB10Y", "CN_SHIBOR_ON", "HK_HIBOR_3M")
 """Series with a figure for each day; the others have one a month."""
-NAMES = tuple(word for some in STATISTICS.values() for one in some.values() for word in one[:2])
+NAMES = tuple(word for subset in STATISTICS.values() for stated in subset.values() for word in stated[:2])
+"""All names of statistics, which are blotted out where questions are compared."""
 
 
 def _statistic(d: Draw) -> tuple[str, str, str | None, int]:

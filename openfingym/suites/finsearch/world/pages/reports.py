@@ -33,9 +33,9 @@ _PERIODS_ZH = {"FY": "年度", "H1": "上半年", "Q1": "第一季度", "9M": "�
 def report_pages(facts: Facts) -> Iterator[WebPage]:
     """A page for each report of each company, in each of its languages."""
     by_company: dict[str, list[PriceHistory]] = {}
-    for one in facts.prices.values():
-        if one.company:
-            by_company.setdefault(one.company.id, []).append(one)
+    for history in facts.prices.values():
+        if history.company:
+            by_company.setdefault(history.company.id, []).append(history)
     for name, rows in facts.reported.items():
         if name not in by_company:
             continue
@@ -150,8 +150,8 @@ def _figure(row: StatementRow, before: dict[FigureKey, StatementRow], *, chinese
     text = f"{label} | {amount(row.value, row)}{unit}"
     old = before.get((row.item, row.segment, row.standard, row.period_start, row.period_end))
     if old is not None and old.value != row.value:
-        said = "原报告为" if chinese else "as reported before:"
-        return f"{text} | {said} {amount(old.value, old)}"
+        label = "原报告为" if chinese else "as reported before:"
+        return f"{text} | {label} {amount(old.value, old)}"
     earlier = _year_before(row, before)
     return text if earlier is None else f"{text} | {amount(earlier.value, earlier)}"
 
