@@ -11,8 +11,8 @@ import sys
 import time
 
 from openfingym.suites.finsearch.questions.composition import compose
-from openfingym.suites.finsearch.questions.kept import FILE, kept_pool, write_pool
 from openfingym.suites.finsearch.questions.pool import draw_pool
+from openfingym.suites.finsearch.questions.pool_file import FILE, stored_pool, write_pool
 from openfingym.suites.finsearch.questions.proofs import prove
 from openfingym.suites.finsearch.world import finsearch_vault
 
@@ -33,8 +33,8 @@ def main() -> int:
     if faulty:
         return 1
     write_pool(vault, problems)
-    kept_pool.cache_clear()
-    print(f"{FILE}: {FILE.stat().st_size:,} bytes, digest {kept_pool().digest[:12]}, of vault {vault.digest[:12]}")
+    stored_pool.cache_clear()
+    print(f"{FILE}: {FILE.stat().st_size:,} bytes, digest {stored_pool().digest[:12]}, of vault {vault.digest[:12]}")
     return 0
 
 

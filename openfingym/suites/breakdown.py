@@ -1,7 +1,7 @@
 """What a report says of a suite's tasks beyond their scores.
 
-A suite states what it has; reports draw what any suite states, and know none by name. Everything here is asked after a
-rollout, of its record: what its agent called and answered, and, by whoever holds them, the true answers.
+A suite states a breakdown; reports draw what any suite states, and know no suite by name. All of it is asked after a
+rollout, about its record: the calls and answers of its agent and, for whoever holds them, the true answers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 FindFault = Callable[["SuiteQuestion", str, Mapping[str, object], "Vault | None"], str | None]
-"""What was wrong with a call, in a word, from its question, tool and arguments; None for a call that was answered.
-Without a vault it is told of the arguments alone."""
+"""Says what was wrong with a call, in a word, from its question, tool and arguments; None for a call that was answered.
+Without a vault it looks at the arguments alone."""
 
 
 @dataclass(frozen=True)
@@ -30,54 +30,64 @@ class AnsweredCall:
     """A call of a tool that was answered."""
 
     tool: str
+    """Name of the tool."""
     arguments: str
-    """As canonical JSON."""
+    """Its arguments by name, as canonical JSON."""
 
 
 FindFailures = Callable[["SuiteQuestion", Sequence[AnsweredCall], "Numbers", "Numbers"], tuple[str, ...] | None]
-"""What a wrong answer looks like, in a few words each, from its question, the calls that were answered, and the true
-and the given numbers; None for a right one."""
+"""Says what a wrong answer looks like, in a few words each, from its question, the calls that were answered, and the
+numbers of the true and of the given answer; None for a right one."""
 
 
 @dataclass(frozen=True)
 class ShownMetric:
-    """A metric of the bank, as tables of a suite have it: of the numbers of all answers together."""
+    """A metric that a suite's tables show, over the numbers of all answers together."""
 
     metric: str
+    """Name of the metric, as in ``openfingym.metrics``."""
     title: str
     """Heading of its column; tables of papers have short ones."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An option of tasks by which their scores are drawn, such as days ahead."""
+    """An option of tasks along which their scores are drawn, such as days ahead."""
 
     option: str
+    """Name of the option."""
     title: str
+    """Title of the axis."""
 
 
 @dataclass(frozen=True, eq=False)
 class Breakdown:
-    """What a suite's answers and calls are told apart by; nothing where it has no such thing."""
+    """What a suite tells its answers and calls apart by; a part is empty where the suite has nothing of the kind."""
 
     figures: tuple[ShownMetric, ...] = ()
+    """Metrics that tables show, in the order of their columns."""
     score: Callable[[Numbers, Numbers], Numbers] | None = None
-    """float64[questions] from 0 to 1 of float64[questions, numbers] of true and of given answers: a score of one
-    question, whose mean is that of the questions. An answer is called correct if it has more than 0."""
+    """Scores each question: float64[questions] from 0 to 1, from the true and the given answers, float64[questions,
+    numbers] each. The mean is the score of the questions, and an answer with more than 0 is called correct."""
     score_title: str = "score"
+    """What the score is called in tables."""
     classes: Callable[[Numbers, Numbers], Mapping[str, Numbers]] | None = None
-    """The same score within each class of answers by its name; NaN for a question that has none of a class."""
+    """The same score within each class of answers, by name of the class; NaN for a question that has none of it."""
     classes_title: str = "class"
+    """What a class is called in tables."""
     voted: Callable[[Numbers], Numbers] | None = None
-    """One answer to each question, float64[questions, numbers], from several, [samples, questions, numbers]."""
+    """One answer to each question, float64[questions, numbers], from several, float64[samples, questions, numbers]."""
     axis: Axis | None = None
+    """Option of tasks along which scores are drawn; None for none."""
     tool_groups: Mapping[str, str] | None = None
-    """Groups of tools by name of the tool."""
+    """Groups by which calls of tools are counted, by name of the tool."""
     fault: FindFault | None = None
+    """Says what was wrong with a call."""
     day: Callable[[SuiteQuestion], date] | None = None
-    """The day that a question is about, which a model may have read of if it was trained later."""
+    """The day that a question is about, which a model may have read about if it was trained later."""
     tiers: tuple[str, ...] = ()
     """Tags of questions that are columns where agents with and without tools are compared."""
     failures: FindFailures | None = None
+    """Says what a wrong answer looks like."""
     failures_note: str = ""
-    """How failures are told, below their table."""
+    """Note below the table of failures: how they are decided."""

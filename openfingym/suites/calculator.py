@@ -1,4 +1,4 @@
-"""Arithmetic on what an agent wrote: a parser of expressions, with limits, that evaluates nothing else."""
+"""The tool ``calculator``: arithmetic on an expression that an agent wrote, parsed and evaluated within limits."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from collections.abc import Callable, Sequence
 from openfingym.suites.calls import BadCallError, shown
 
 LONGEST = 2_000
+"""Most characters of an expression, which the parameter of the tool checks."""
 DEEPEST = 40
+"""Most levels of nesting."""
 MOST_BITS = 2_048
-"""Bits of a whole number on the way; others are floating point."""
+"""Most bits of a whole number on the way to the value, so that no power takes long."""
 MOST_DECIMALS = 15
+"""Most decimals, before or after the point, to which a number is rounded."""
 _TAKES = (
     "numbers, + - * / // % **, brackets, lists, and the functions sum, mean, median, stdev, min, max, abs, round, "
     "sqrt, log, log10, exp, len, prod"
 )
 Number = int | float
-Found = Number | list[Number]
+Value = Number | list[Number]
 
 
-def calculate(expression: str) -> Found:
-    """The value of an expression.
+def calculate(expression: str) -> Value:
+    """The value of an expression: a number or a list of numbers.
 
     Raises:
-        BadCallError: it is none, it is too large, or it has no value.
+        BadCallError: it is no arithmetic, it is too large or too deep, or it has no finite real value.
     """
     # What people write: 1,234.5 is too ambiguous to take, but signs of multiplication and powers are not.
     text = expression.replace("\u00d7", "*").replace("\u00f7", "/").replace("\u2212", "-").replace("^", "**")
@@ -35,23 +38,25 @@ def calculate(expression: str) -> Found:
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise BadCallError(f"expression must be arithmetic with {_TAKES}; received {shown(expression)}.") from None
     try:
-        found = _value(tree.body, 0)
+        value = _value(tree.body, 0)
     except ZeroDivisionError:
         raise BadCallError("expression divides by zero.") from None
     except OverflowError:
         raise BadCallError("expression has a value that is too large.") from None
     except (ValueError, TypeError, statistics.StatisticsError) as error:
         raise BadCallError(f"expression has no value: {error}.") from None
-    for number in found if isinstance(found, list) else [found]:
+    for number in value if isinstance(value, list) else [value]:
         if isinstance(number, complex) or not math.isfinite(number):
             raise BadCallError("expression has no finite real value.")
-    return found
+    return value
 
 
-def _value(node: ast.expr, depth: int) -> Found:
+def _value(node: ast.expr, depth: int) -> Value:
+    """The value of a part of an expression; whatever is not named here is refused."""
     if depth > DEEPEST:
         raise BadCallError(f"expression is nested more than {DEEPEST} deep; split it.")
     match node:
+        # True and False are integers to Python, and no numbers to who writes arithmetic.
         case ast.Constant(value=bool()):
             pass
         case ast.Constant(value=int() | float() as value):
@@ -60,8 +65,8 @@ def _value(node: ast.expr, depth: int) -> Found:
             value = _number(_value(operand, depth + 1))
             return -value if isinstance(sign, ast.USub) else value
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
-            one, other = _number(_value(left, depth + 1)), _number(_value(right, depth + 1))
-            return _checked(_OPERATORS[type(operator)](one, other))
+            first, second = _number(_value(left, depth + 1)), _number(_value(right, depth + 1))
+            return _checked(_OPERATORS[type(operator)](first, second))
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             return [_number(_value(element, depth + 1)) for element in elements]
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
@@ -70,13 +75,15 @@ def _value(node: ast.expr, depth: int) -> Found:
     raise BadCallError(f"expression takes {_TAKES}; it has {shown(written)}.")
 
 
-def _number(value: Found) -> Number:
+def _number(value: Value) -> Number:
+    """A value that must be a number."""
     if isinstance(value, list):
         raise BadCallError("expression has a list where a number is expected; give it to a function such as sum.")
     return value
 
 
 def _checked(value: Number) -> Number:
+    """A number that must be real and not too large."""
     if isinstance(value, complex):
         raise BadCallError("expression has no real value.")
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
@@ -85,41 +92,46 @@ def _checked(value: Number) -> Number:
 
 
 def _power(base: Number, exponent: Number) -> Number:
-    # Asked before it is computed: 9**9**9 would take longer than anybody waits.
+    # Checked before it is computed: 9**9**9 would take longer than anybody waits.
     if isinstance(base, int) and isinstance(exponent, int) and exponent >= 0:
         if base.bit_length() * exponent > MOST_BITS:
             raise OverflowError
         return int(base**exponent)
-    found: Number = float(base) ** float(exponent)
-    return found
+    # As floating point a power overflows at once, and a root of a negative number is complex, which is refused.
+    power: Number = float(base) ** float(exponent)
+    return power
 
 
 _OPERATORS: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
-    ast.Add: lambda one, other: one + other,
-    ast.Sub: lambda one, other: one - other,
-    ast.Mult: lambda one, other: one * other,
-    ast.Div: lambda one, other: one / other,
-    ast.FloorDiv: lambda one, other: one // other,
-    ast.Mod: lambda one, other: one % other,
+    ast.Add: lambda left, right: left + right,
+    ast.Sub: lambda left, right: left - right,
+    ast.Mult: lambda left, right: left * right,
+    ast.Div: lambda left, right: left / right,
+    ast.FloorDiv: lambda left, right: left // right,
+    ast.Mod: lambda left, right: left % right,
     ast.Pow: _power,
 }
 
 
-def _flat(values: Sequence[Found]) -> list[Number]:
+def _flat(values: Sequence[Value]) -> list[Number]:
+    """The numbers of a function that takes several, or one list of them."""
     if len(values) == 1 and isinstance(values[0], list):
         return values[0]
     return [_number(value) for value in values]
 
 
-def _some(values: Sequence[Found]) -> list[Number]:
+def _some(values: Sequence[Value]) -> list[Number]:
+    """The numbers of a function that needs at least one."""
     flat = _flat(values)
     if not flat:
         raise BadCallError("expression asks for the least, greatest or mean of nothing.")
     return flat
 
 
-def _single(function: Callable[[Number], Number]) -> Callable[[Sequence[Found]], Number]:
-    def applied(values: Sequence[Found]) -> Number:
+def _single(function: Callable[[Number], Number]) -> Callable[[Sequence[Value]], Number]:
+    """A function of one number as one of the calculator's."""
+
+    def applied(values: Sequence[Value]) -> Number:
         if len(values) != 1:
             raise BadCallError("expression gives a function of one number another count of them.")
         return function(_number(values[0]))
@@ -127,13 +139,13 @@ def _single(function: Callable[[Number], Number]) -> Callable[[Sequence[Found]],
     return applied
 
 
-def _logarithm(values: Sequence[Found]) -> Number:
+def _logarithm(values: Sequence[Value]) -> Number:
     if len(values) not in {1, 2}:
         raise BadCallError("log takes a number and, if you want, a base.")
     return math.log(*[_number(value) for value in values])
 
 
-def _rounded(values: Sequence[Found]) -> Number:
+def _rounded(values: Sequence[Value]) -> Number:
     if len(values) not in {1, 2}:
         raise BadCallError("round takes a number and, if you want, how many decimals.")
     decimals = _number(values[1]) if len(values) > 1 else 0
@@ -142,14 +154,14 @@ def _rounded(values: Sequence[Found]) -> Number:
     return round(_number(values[0]), decimals)
 
 
-def _product(values: Sequence[Found]) -> Number:
-    found: Number = 1
+def _product(values: Sequence[Value]) -> Number:
+    product: Number = 1
     for value in _flat(values):
-        found = _checked(found * value)
-    return found
+        product = _checked(product * value)
+    return product
 
 
-_FUNCTIONS: dict[str, Callable[[Sequence[Found]], Number]] = {
+_FUNCTIONS: dict[str, Callable[[Sequence[Value]], Number]] = {
     "sum": lambda values: _total(_flat(values)),
     "mean": lambda values: _total(some := _some(values)) / len(some),
     "average": lambda values: _total(some := _some(values)) / len(some),
@@ -172,5 +184,5 @@ _FUNCTIONS: dict[str, Callable[[Sequence[Found]], Number]] = {
 def _total(values: Sequence[Number]) -> Number:
     if all(isinstance(value, int) for value in values):
         return sum(values)
-    # Without the order mattering in the last digit.
+    # Exactly rounded, so that the order of the numbers does not show in the last digit.
     return math.fsum(values)

@@ -1,6 +1,6 @@
-"""Calls of tools: what each takes, and how arguments from JSON become checked values.
+"""Calls of tools: the arguments that a tool takes, and how JSON from an agent becomes checked values.
 
-What an agent sends never raises anything but :class:`BadCallError`, whose message says what was expected.
+Whatever an agent sends, nothing but :class:`BadCallError` is raised, whose message says what was expected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import date
 from openfingym.errors import UsageError
 
 LONGEST_ARGUMENTS = 100_000
-"""Characters of the arguments of a call as JSON."""
+"""Most characters of the arguments of a call, as JSON."""
 
 
 class BadCallError(UsageError):
@@ -23,16 +23,16 @@ class BadCallError(UsageError):
 
 @dataclass(frozen=True)
 class ToolParameter:
-    """What a tool takes.
+    """An argument that a tool takes.
 
     Attributes:
         name: name of the argument.
-        type: text, date, integer or choice.
-        about: what the argument means, as an agent is told.
-        required: whether it must be given.
-        longest: characters of a text.
-        low: least integer.
-        high: greatest integer.
+        type: its type: ``text``, ``date``, ``integer`` or ``choice``.
+        about: what the argument means, in words for the agent.
+        required: whether a call must have it.
+        longest: most characters of a text.
+        low: least value of an integer.
+        high: greatest value of an integer.
         choices: values of a choice, the default first.
     """
 
@@ -47,7 +47,7 @@ class ToolParameter:
 
     @property
     def schema(self) -> dict[str, object]:
-        """As JSON schema."""
+        """The argument as JSON schema."""
         match self.type:
             case "integer":
                 return {"type": "integer", "minimum": self.low, "maximum": self.high, "description": self.about}
@@ -60,11 +60,13 @@ class ToolParameter:
 
 @dataclass(frozen=True)
 class LookupTool:
-    """A tool: its name, what it answers, and what it takes."""
+    """A tool that looks something up."""
 
     name: str
     about: str
+    """What it answers, in words for the agent."""
     parameters: tuple[ToolParameter, ...]
+    """The arguments that it takes."""
 
     @property
     def schema(self) -> dict[str, object]:
@@ -78,15 +80,15 @@ class LookupTool:
 
 
 def decoded(tool: LookupTool, given: str | Mapping[str, object], today: date | None) -> dict[str, object]:
-    """The arguments of a call by name; those that are missing or null are None, or the default of a choice.
+    """The checked arguments of a call by name; those that are missing or null are None, or the default of a choice.
 
     Args:
         tool: the tool that is called.
-        given: its arguments by name, as JSON text or parsed.
-        today: the last day of which anything is known; None for no limit.
+        given: the arguments that the agent sent, by name, as JSON text or parsed.
+        today: the last day that may be asked for; None for no limit.
 
     Raises:
-        BadCallError: an argument is missing, unknown, or none of its type.
+        BadCallError: an argument is missing or unknown, or its value is not of its type.
     """
     values = _parsed(tool, given)
     known = [parameter.name for parameter in tool.parameters]
@@ -95,20 +97,20 @@ def decoded(tool: LookupTool, given: str | Mapping[str, object], today: date | N
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f"; did you mean {near[0]}?" if near else "."
             raise BadCallError(f"{tool.name} has no argument {shown(name)}{hint} It takes {', '.join(known)}.")
-    found: dict[str, object] = {}
+    arguments: dict[str, object] = {}
     for parameter in tool.parameters:
         value = values.get(parameter.name)
         if value is None:
             if parameter.required:
                 raise BadCallError(f"{tool.name} needs the argument {parameter.name}: {parameter.about}.")
-            found[parameter.name] = parameter.choices[0] if parameter.type == "choice" else None
+            arguments[parameter.name] = parameter.choices[0] if parameter.type == "choice" else None
         else:
-            found[parameter.name] = _DECODERS[parameter.type](value, parameter, today)
-    return found
+            arguments[parameter.name] = _DECODERS[parameter.type](value, parameter, today)
+    return arguments
 
 
 def shown(value: object) -> str:
-    """A value as Python writes it, at most 80 characters."""
+    """A value as Python writes it, cut to 80 characters: messages must not grow with what an agent sends."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -136,6 +138,7 @@ def _text(value: object, parameter: ToolParameter, _today: date | None) -> str:
         raise BadCallError(
             f"{parameter.name} must have at most {parameter.longest} characters; received {len(value)}. Ask for less."
         )
+    # JSON can escape half of a surrogate pair, which no UTF-8 can write: it would break whatever stores the text.
     if any(0xD800 <= ord(letter) < 0xE000 for letter in value):
         raise BadCallError(f"{parameter.name} must be Unicode text; received {shown(value)}.")
     return value.strip()
@@ -143,6 +146,7 @@ def _text(value: object, parameter: ToolParameter, _today: date | None) -> str:
 
 def _date(value: object, parameter: ToolParameter, today: date | None) -> date:
     try:
+        # fromisoformat() takes other forms of ISO 8601 too, such as 20240131 and 2024-W05-3.
         if not isinstance(value, str) or len(value.strip()) != len("2024-01-31"):
             raise ValueError
         day = date.fromisoformat(value.strip())
@@ -156,6 +160,7 @@ def _date(value: object, parameter: ToolParameter, today: date | None) -> date:
 
 
 def _integer(value: object, parameter: ToolParameter, _today: date | None) -> int:
+    # Some models write 3.0 for 3.
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not parameter.low <= value <= parameter.high:

@@ -1,7 +1,8 @@
-"""Suites by name: those of the library, those of installed distributions, and those of this process.
+"""Finding a suite by name: those of the library, those of installed distributions, and those of this process.
 
-A distribution brings a suite by an entry point of the group ``openfingym.suites``, named as the suite, whose object is
-an instance of :class:`~openfingym.suites.suite.Suite`. One of the library is found as ``SUITE`` of its package here.
+A distribution brings a suite by an entry point of the group ``openfingym.suites``, which has the name of the suite and
+whose object is an instance of :class:`~openfingym.suites.suite.Suite`. A suite of the library is ``SUITE`` in its
+package, ``openfingym.suites.NAME``.
 """
 
 from __future__ import annotations
@@ -21,37 +22,39 @@ _registered: dict[str, Suite] = {}
 
 
 def known_suites() -> tuple[str, ...]:
-    """Names of all suites."""
+    """The names of all suites: of the library, of this process, and of installed distributions."""
     return tuple(dict.fromkeys([*OWN, *_registered, *sorted(_installed())]))
 
 
 def find_suite(name: str) -> Suite:
-    """The suite of this name.
+    """The suite with a name.
 
     Raises:
-        UsageError: there is none, or the distribution that brings it is broken.
+        UsageError: there is no such suite, or it cannot be loaded.
     """
     if name in _registered:
         return _registered[name]
+    # A suite of the library goes before one of a distribution that has the same name.
     entry = EntryPoint(name, f"openfingym.suites.{name}:SUITE", ENTRY_POINT_GROUP) if name in OWN else None
     entry = entry or _installed().get(name)
     if entry is None:
         raise UsageError(f"no suite is named {name!r}; known: {', '.join(known_suites())}")
     try:
-        found = entry.load()
+        suite = entry.load()
     except Exception as error:  # whatever a stranger's module may raise
         raise UsageError(f"the suite {name!r} ({entry.value}) cannot be loaded: {error}") from error
-    return register_suite(found)
+    return register_suite(suite)
 
 
 def register_suite(suite: Suite) -> Suite:
-    """Make a suite known in this process; a verifier is another process, which knows installed suites alone.
+    """Make a suite known in this process. A verifier is another process, which knows installed suites alone.
 
     Raises:
-        UsageError: it is no suite, or its name is taken.
+        UsageError: it is no instance of a suite, or another suite has its name.
     """
     if not isinstance(suite, Suite):
         raise UsageError(f"expected an instance of a subclass of openfingym.suites.suite.Suite, found {suite!r}")
+    # setdefault() is atomic: of two threads that register suites of one name at once, the second is refused.
     if _registered.setdefault(suite.name, suite) is not suite:
         raise UsageError(f"there is a suite {suite.name!r} already; choose another name")
     return suite
@@ -59,4 +62,5 @@ def register_suite(suite: Suite) -> Suite:
 
 @functools.cache
 def _installed() -> dict[str, EntryPoint]:
+    """The suites of installed distributions, by name."""
     return {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}

@@ -1,7 +1,7 @@
-"""A suite of questions: who asks what, which tools there are, and how an answer is read.
+"""A suite of questions: what is asked, which tools there are, and how an answer is read.
 
-A question is asked as of a time. Its tools answer from a snapshot of the world that is opened at that time, in a
-process of the host's, so that a program in a container has nothing to break out of.
+A question is asked as of a time. Its tools answer from a snapshot of the world that is opened as of that time. They run
+in a process of the host, so that a program in a container holds nothing of what became known later.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from openfingym.errors import OpenFinGymError
+from openfingym.errors import OpenFinGymError, UsageError
 from openfingym.suites.asking import Approach, Prompt, most_frequent, plain_call, plain_prompt
 from openfingym.suites.breakdown import Breakdown
 
@@ -36,24 +36,24 @@ class SuiteQuestion:
     """One question, as it is put to an agent."""
 
     id: str
-    """Unique in its suite."""
+    """Id of the question, unique in its suite."""
     text: str
     as_of: str
-    """UTC, ISO 8601: no tool shows what became known later."""
+    """Time as of which it is asked, UTC, ISO 8601: no tool shows what became known later."""
     query: Mapping[str, Scalar]
     """The question as data, for programs and for the suite's own tools; nothing of its answer is in it."""
     tags: tuple[str, ...] = ()
-    """By which results are broken down, such as ``2024-02``."""
+    """Tags by which results are broken down, such as ``2024-02``."""
 
     def to_json(self) -> str:
-        """As one line of JSON."""
+        """The question as one line of JSON."""
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> SuiteQuestion:
-        """What :meth:`to_json` wrote."""
-        found = json.loads(text)
-        return cls(**{**found, "tags": tuple(found["tags"])})
+        """The question that :meth:`to_json` wrote."""
+        fields = json.loads(text)
+        return cls(**{**fields, "tags": tuple(fields["tags"])})
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +61,21 @@ class QuestionSet:
     """The questions of a task with their answers, in three parts."""
 
     info: DatasetInfo
+    """What is known of the data that the questions are about."""
     snapshot: str
-    """Digest of the snapshot that truth and tools come from."""
+    """Digest of the snapshot that the answers and the tools come from."""
     train: tuple[SuiteQuestion, ...]
+    """Questions to train on, whose answers are public."""
     public: tuple[SuiteQuestion, ...]
+    """Questions of the public fold, on which feedback is given."""
     private: tuple[SuiteQuestion, ...]
+    """Questions of the private fold, which score."""
     truths: NDArray[np.float64]
-    """float64[train + public + private, numbers of an answer]."""
+    """float64[train + public + private, numbers of an answer]: the true answers."""
 
     @property
     def questions(self) -> tuple[SuiteQuestion, ...]:
-        """All of them, in the order of :attr:`truths`."""
+        """All questions, in the order of :attr:`truths`."""
         return (*self.train, *self.public, *self.private)
 
 
@@ -81,38 +85,39 @@ class SuiteTool:
 
     name: str
     description: str
+    """What it does, in words for the agent."""
     parameters: Mapping[str, object]
-    """JSON schema of its arguments: an object."""
+    """JSON schema of its arguments, which are an object."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What a call of a tool is answered."""
+    """The answer to a call of a tool."""
 
     text: str
-    """For an agent to read; of a bad call it says what was expected."""
+    """The answer for an agent to read; for a bad call it says what was expected."""
     valid: bool = True
-    """Whether the call was one: a tool that there is, with arguments that it takes."""
+    """Whether the call was a good one: of a tool that exists, with arguments that it takes."""
     value: object = None
-    """The answer as JSON, for programs; None for a bad call."""
+    """The answer as a JSON value, for programs; None for a bad call."""
 
 
 Lookup = Callable[[str, Mapping[str, object]], Observation]
-"""Calls a tool by its name with its arguments. Never raises for what an agent sends."""
+"""Calls a tool by its name with its arguments. Nothing that an agent sends makes it raise an error."""
 
 
 @dataclass(frozen=True)
 class AnswerForm:
-    """What an answer is, and how it becomes numbers."""
+    """The form of an answer, and how it becomes numbers."""
 
     labels: tuple[str, ...]
-    """Names of the numbers, such as codes of relations."""
+    """Names of the numbers of an answer, such as codes of relations."""
     expected: str
-    """What an agent is told of the form of an answer."""
+    """What an agent is told about the form of an answer."""
     read: Callable[[object], NDArray[np.float64]]
-    """float64[numbers] of an answer, a text or a JSON value; raises :class:`UnreadableAnswerError`."""
+    """Turns an answer, a text or a JSON value, into float64[numbers]; raises :class:`UnreadableAnswerError`."""
     write: Callable[[NDArray[np.float64]], object]
-    """An answer, as a JSON value, that is read as these numbers; of a truth, the best one."""
+    """Turns numbers into an answer, as a JSON value, that is read as these numbers; of a true answer, the best one."""
 
 
 @dataclass(frozen=True)
@@ -120,28 +125,32 @@ class SuiteClient:
     """A suite's tools as a Python module, which programs in a container find beside ``interface``."""
 
     module: str
-    """What is imported, such as ``mirai_api``."""
+    """Name under which it is imported, such as ``mirai_api``."""
     source: str
-    """Its text: the standard library alone, calling ``interface.exchange(tool, arguments)``."""
+    """Its source, which uses the standard library alone and calls ``interface.exchange(tool, arguments)``."""
 
 
 Retrieval = Generator[tuple[str, Mapping[str, object]], Observation, object]
-"""Asks for one call of a tool after the other, is sent what each is answered, and returns what was found."""
+"""Yields one call of a tool after another, is sent the answer to each, and returns what was retrieved."""
 
 
 @dataclass(frozen=True)
 class Asking:
-    """Who asks the questions of a task."""
+    """The suite that asks the questions of a task, and what the task chose."""
 
     suite: Suite
     options: Mapping[str, Scalar]
-    """What the task chose."""
+    """Options of the suite that the task chose."""
     attempts: int = 1
     """How often a question may be attempted."""
 
 
 class Suite(ABC):
-    """A suite of questions, without state. Options are what a task of it chooses, such as a month and a horizon."""
+    """A suite of questions, without state.
+
+    Its options are what a task chooses, such as a month and a horizon. Most methods take them as ``options``: all of
+    them by name, as :meth:`options` returned them.
+    """
 
     name: ClassVar[str]
     programs: ClassVar[frozenset[str]] = frozenset()
@@ -149,94 +158,108 @@ class Suite(ABC):
     of_the_past: ClassVar[bool] = False
     """Whether it asks what was known when it asked, so that a perfect answer is skill and no sign of foresight."""
     retrieves: ClassVar[tuple[str, ...]] = ()
-    """What can be retrieved for a question, by name."""
+    """Names of what can be retrieved for a question with :meth:`retrieval`."""
     has_dictionary: ClassVar[bool] = False
-    """Whether there is a dictionary of the codes of answers."""
+    """Whether the suite has a dictionary of the codes of answers."""
 
     @abstractmethod
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-        """The options of a task, with defaults for those it does not state.
+        """All options of a task, with defaults for those that it does not state.
+
+        Args:
+            given: the options that the task states, by name.
 
         Raises:
-            ValueError: there is no such option, or it has another value; names it.
+            ValueError: an option does not exist, or its value is none that it may have; the message names it.
         """
 
     @abstractmethod
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:
-        """A value that changes whenever :meth:`questions` would give others; cheap."""
+        """A value that is cheap to get, and changes whenever :meth:`questions` would return other questions."""
 
     @abstractmethod
     def simulated(self, dataset: str) -> bool:
-        """Whether the world that is asked about is made up; without loading it."""
+        """Whether the world that is asked about is made up; without loading that world."""
 
     @abstractmethod
     def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:
         """The questions of a task, the same everywhere.
 
         Args:
-            dataset: name of a snapshot of the vault.
-            options: what :meth:`options` gave.
+            dataset: name of the snapshot that the questions are about.
+            options: options of the task, as :meth:`options` returned them.
 
         Raises:
-            DataError: the snapshot is not on this machine; says how to get it.
+            DataError: the snapshot is not on this machine; the message says how to get it.
         """
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
-        """All questions that the suite keeps, those that count first; none where it makes them for each task."""
+        """All questions that the suite has, those that count first; none if it makes them for each task."""
         return ()
 
     @abstractmethod
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:
-        """What an answer to a question of a task is."""
+        """The form of an answer to a question of a task."""
 
     def question_form(
         self,
         question: SuiteQuestion,  # noqa: ARG002 - the same for all questions, unless overridden
         options: Mapping[str, Scalar],
     ) -> AnswerForm:
-        """What an answer to one question is, with the same numbers as :meth:`form`; override where questions differ in
-        what they expect.
+        """The form of an answer to one question, with the same numbers as :meth:`form`. A suite overrides it if its
+        questions expect different things.
         """
         return self.form(options)
 
     @abstractmethod
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
-        """The tools that agents of a task have; none where they are to answer from what they know."""
+        """The tools that agents of a task have; none if they are to answer from what they know."""
 
     def subsets(self, options: Mapping[str, Scalar]) -> Mapping[str, tuple[str, ...]]:
-        """Subsets of the tools that an agent may be held to, each by its name; ``full`` and ``none`` always."""
+        """Subsets of the tools to which an agent can be limited, as names of tools by name of the subset; ``full`` and
+        ``none`` always exist.
+        """
         return {"full": tuple(tool.name for tool in self.tools(options)), "none": ()}
 
     def forms(self, options: Mapping[str, Scalar]) -> Mapping[str, AnswerForm]:
-        """Forms in which an agent may be asked for its answer, the usual one first. What each of them writes is read by
-        :meth:`form`.
+        """Forms in which an agent can be asked for its answer, by name, the usual one first. An answer in any of them
+        is read by :meth:`form`.
         """
         return {"plain": self.form(options)}
 
-    def retrieval(self, question: SuiteQuestion, what: str, options: Mapping[str, Scalar], calls: int) -> Retrieval:
-        """Look up, by the tools, what is given with a question.
+    def retrieval(
+        self,
+        question: SuiteQuestion,
+        what: str,
+        options: Mapping[str, Scalar],  # noqa: ARG002 - a suite that retrieves something overrides this
+        calls: int,  # noqa: ARG002 - as above
+    ) -> Retrieval:
+        """Look up, with the tools, what a model is given with a question. A suite that names something in
+        :attr:`retrieves` overrides it.
 
         Args:
-            question: the question.
-            what: one of :attr:`retrieves`.
-            options: what :meth:`options` gave.
-            calls: how many calls it may make.
+            question: the question that is asked.
+            what: name of what is retrieved, one of :attr:`retrieves`.
+            options: options of the task, as :meth:`options` returned them.
+            calls: most calls that it may make.
+
+        Raises:
+            UsageError: the suite retrieves nothing.
         """
-        raise NotImplementedError(
-            f"the suite {self.name!r} retrieves nothing: {question.id}, {what}, {options}, {calls}"
-        )
+        raise UsageError(f"the suite {self.name!r} retrieves nothing; found {what!r}, for the question {question.id}")
 
     def prompt(
         self, question: SuiteQuestion, way: Approach, options: Mapping[str, Scalar], found: object = None
     ) -> Prompt:
-        """What a model is sent first.
+        """The messages that a model is sent first.
 
         Args:
-            question: what is asked.
-            way: how it is to be answered.
-            options: what :meth:`options` gave.
+            question: the question that is asked.
+            way: the way in which the model is to come to an answer.
+            options: options of the task, as :meth:`options` returned them.
             found: what :meth:`retrieval` returned; None where nothing was looked for.
         """
+        # Blocks of code get the module of tools with its source; a model without tools is not shown it.
         allowed = self.subsets(options)[way.tools]
         tools = [tool for tool in self.tools(options) if tool.name in allowed]
         client = self.client(options)
@@ -246,25 +269,31 @@ class Suite(ABC):
     def read_call(self, text: str, options: Mapping[str, Scalar]) -> tuple[str, dict[str, object]]:
         """The tool that a line of text calls, and its arguments by name.
 
+        Args:
+            text: the line, as a model wrote it.
+            options: options of the task, as :meth:`options` returned them.
+
         Raises:
-            UnreadableCallError: it is no call; says what was expected.
+            UnreadableCallError: the line is no call; the message says what was expected.
         """
         return plain_call(text, self.tools(options))
 
     def vote(self, answers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """One answer from the answers of several attempts, at least one."""
+        """One answer from those of several attempts, float64[numbers] each; there is at least one."""
         return most_frequent(answers)
 
     def client(self, options: Mapping[str, Scalar]) -> SuiteClient | None:  # noqa: ARG002 - a suite may have one
-        """The tools as Python objects, where the suite has such a module; programs can do without."""
+        """The module that has the tools as Python objects; None for a suite without one, whose programs use
+        ``interface`` alone.
+        """
         return None
 
     @abstractmethod
     def vault(self, snapshot: str) -> Vault | None:
-        """The vault that tools look things up in; None for a suite without one.
+        """The vault that the tools look things up in; None for a suite without one.
 
         Args:
-            snapshot: digest of the snapshot, which must be the one that the truth came from.
+            snapshot: digest of the snapshot, which must be the one that the true answers came from.
 
         Raises:
             DataError: the snapshot is not on this machine.
@@ -275,28 +304,33 @@ class Suite(ABC):
         """The tools, opened on a vault as of a question's time.
 
         Args:
-            vault: what :meth:`vault` gave, or a copy of it from which everything later was deleted.
+            vault: the vault that :meth:`vault` returned, or a copy of it from which everything later was deleted.
             question: the question that is asked.
-            options: what :meth:`options` gave.
+            options: options of the task, as :meth:`options` returned them.
         """
 
     @abstractmethod
     def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-        """The baseline: an answer to each of so many questions that looks at none of them.
+        """The baseline: an answer to each of so many questions that looks at none of them, float64[rows, numbers].
 
         Args:
-            truths: float64[n, numbers], the answers to the training questions.
-            rows: how many answers are wanted.
+            truths: float64[n, numbers], the true answers to the questions to train on.
+            rows: number of answers that are wanted.
         """
 
     @abstractmethod
     def skillless(
         self, truths: NDArray[np.float64], rows: int, generator: np.random.Generator
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Other answers that look at no question, by name, float64[rows, numbers]; none may score better than
-        :meth:`prior`.
+        """Other answers that look at no question, by name, float64[rows, numbers] each; none of them may score better
+        than :meth:`prior`.
+
+        Args:
+            truths: float64[n, numbers], the true answers to the questions to train on.
+            rows: number of answers of each kind that are wanted.
+            generator: source of randomness for answers that are drawn.
         """
 
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:  # noqa: ARG002 - a suite may state nothing
-        """What reports say of a task beyond its scores; by default nothing of its own."""
+        """What reports say of a task beyond its scores; nothing, unless a suite overrides it."""
         return Breakdown()

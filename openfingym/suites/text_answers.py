@@ -1,7 +1,7 @@
 """Answers in words for a suite: how a text becomes a row of a submission, and a packed reference a right answer.
 
-What any answer is given as, a text, a number, a JSON object or a list, is kept as text; whether it is right is decided
-when it is scored (:func:`openfingym.answers.decide`), never while the question is played.
+An answer of any form, a text, a number, a JSON object or a list, is stored as text. Whether it is right is decided when
+it is scored (:func:`openfingym.answers.decide`), and never while the question is played.
 """
 
 from __future__ import annotations
@@ -24,27 +24,32 @@ def text_form(schema: Mapping[str, Any] | None = None, *, width: int = WIDTH, la
     """The form of answers in words.
 
     Args:
-        schema: what may be told of one question's answer (:meth:`~openfingym.answers.Reference.schema`); None for what
-            all questions of a task share.
+        schema: what an agent may be told about the answer to one question
+            (:meth:`~openfingym.answers.Reference.schema`); None for what all questions of a task share.
         width: numbers of a row; an answer has at most 4 bytes a number.
-        language: ``en`` or ``zh``.
+        language: language in which the agent is told, ``en`` or ``zh``.
     """
-    told = expected(schema or {"parts": [], "table": False, "ordered": False}, language)
+    instruction = expected(schema or {"parts": [], "table": False, "ordered": False}, language)
     return AnswerForm(
         labels=tuple(f"bytes {BYTES * i}-{BYTES * i + BYTES - 1}" for i in range(width)),
-        expected=told,
+        expected=instruction,
         read=lambda answer: read_text(answer, width),
         write=lambda numbers: right_answer(numbers, width),
     )
 
 
 def read_text(answer: object, width: int = WIDTH) -> NDArray[np.float64]:
-    """The row of an answer.
+    """The row of a submission for an answer: float64[width].
+
+    Args:
+        answer: the answer, a text or another JSON value.
+        width: numbers of a row; an answer has at most 4 bytes a number.
 
     Raises:
-        UnreadableAnswerError: it is empty, too long, or has characters that no text may have.
+        UnreadableAnswerError: the answer is empty, too long, or has characters that no text may have.
     """
     text = answer_text(answer)
+    # Punctuation alone says nothing. Letters of any script count.
     if not any(map(str.isalnum, text)):
         raise UnreadableAnswerError("The answer is empty.")
     try:
@@ -54,7 +59,7 @@ def read_text(answer: object, width: int = WIDTH) -> NDArray[np.float64]:
 
 
 def answer_text(answer: object) -> str:
-    """An answer as text: what is no text as JSON, and yes or no in place of true or false."""
+    """An answer as text: yes or no for true or false, nothing for null, and JSON for other values that are no text."""
     if isinstance(answer, bool):
         return "yes" if answer else "no"
     if isinstance(answer, str):
@@ -63,7 +68,12 @@ def answer_text(answer: object) -> str:
 
 
 def right_answer(numbers: NDArray[np.float64], width: int = WIDTH) -> str:
-    """What is answered where a row is a packed reference: a right answer; of any other row its own text."""
+    """The right answer of a row that is a packed reference; of any other row, the text that it is.
+
+    Args:
+        numbers: float64[at least width], the row.
+        width: numbers of the row that have the text.
+    """
     text = unpack(np.asarray(numbers, dtype=np.float64)[:width])
     try:
         return Reference.from_json(text).answer()

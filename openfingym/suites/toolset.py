@@ -1,4 +1,4 @@
-"""The tools of a suite: which of them an agent is offered, and what its calls are answered."""
+"""The tools of a suite: which of them an agent is offered, and the answers to its calls."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class ToolSet(Generic[World]):
     """Tools that look things up in a world, and a calculator.
 
     Attributes:
-        tools: all tools, in the order in which agents are told of them.
-        subsets: names of the tools of a subset, by what the option ``tools`` may be.
-        answers: what a tool but the calculator answers to checked arguments, by its name.
+        tools: all tools, in the order in which they are described to agents.
+        subsets: names of the tools of each subset, by name of the subset, which is what the option ``tools`` may be.
+        answers: functions that answer a call of each tool but the calculator, by name of the tool; each takes the world
+            and the checked arguments.
     """
 
     tools: tuple[LookupTool, ...]
@@ -41,7 +42,7 @@ class ToolSet(Generic[World]):
         return tuple(tool for tool in self.tools if tool.name in self.subsets[subset])
 
     def offered(self, subset: str = "full") -> tuple[SuiteTool, ...]:
-        """The tools of a subset, as agents are told of them.
+        """The tools of a subset, as they are described to agents.
 
         Raises:
             UsageError: there is no such subset.
@@ -49,11 +50,15 @@ class ToolSet(Generic[World]):
         return tuple(SuiteTool(tool.name, tool.about, tool.schema) for tool in self.of(subset))
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-        """Options of a suite that has the option ``tools`` alone, with its default.
+        """All options of a task, for a suite whose only option is ``tools``.
+
+        Args:
+            given: the options that the task states, by name.
 
         Raises:
             ValueError: an option is unknown, or names no subset.
         """
+        # ValueError is what validators of pydantic expect, which make an error on task.toml of it.
         chosen: dict[str, Scalar] = {"tools": "full"}
         if unknown := given.keys() - chosen.keys():
             raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
@@ -70,25 +75,27 @@ class ToolSet(Generic[World]):
         name: str,
         arguments: str | Mapping[str, object],
     ) -> Observation:
-        """The answer to a call; nothing that an agent sends raises.
+        """The answer to a call. Nothing that an agent sends raises an error: a bad call is told what was expected.
 
         Args:
             tools: the tools that the agent is offered.
-            world: where tools look.
+            world: the world that the tools look things up in.
             today: the last day that may be asked for; None where days to come are as good as any.
-            name: name of a tool.
-            arguments: its arguments by name, as JSON text or parsed.
+            name: name of the tool that is called.
+            arguments: arguments of the call by name, as JSON text or parsed.
         """
-        there = {tool.name: tool for tool in tools}
+        offered = {tool.name: tool for tool in tools}
         try:
-            tool = there.get(name) if isinstance(name, str) else None
+            # A model may send anything as a name, also what cannot be the key of a dictionary.
+            tool = offered.get(name) if isinstance(name, str) else None
             if tool is None:
-                raise BadCallError(f"There is no tool {shown(name)}; there are {', '.join(there) or 'none'}.")
-            given = decoded(tool, arguments, today)
+                raise BadCallError(f"There is no tool {shown(name)}; there are {', '.join(offered) or 'none'}.")
+            checked = decoded(tool, arguments, today)
+            # The calculator needs no world, and is the same for all suites.
             if tool.name == "calculator":
-                value: object = {"value": calculate(str(given["expression"]))}
+                value: object = {"value": calculate(str(checked["expression"]))}
             else:
-                value = self.answers[tool.name](world, given)
+                value = self.answers[tool.name](world, checked)
         except BadCallError as error:
             return Observation(f"Bad call: {error}", valid=False)
         return Observation(json.dumps(value, ensure_ascii=False), value=value)

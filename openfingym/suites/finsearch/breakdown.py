@@ -1,7 +1,7 @@
-"""What reports say of financial search: accuracy by tier and subset, what its tools are, and how answers failed.
+"""What reports say of financial search: accuracy by tier and subset, calls by kind of tool, and how answers failed.
 
-Failure modes are told by rules from the recorded calls and the answer. They are heuristics: they say what a wrong
-answer looks like, not what its model thought, and an answer may look like several of them, or like none.
+Failure modes are decided by rules from the recorded calls and the answer. They are heuristics: they say what a wrong
+answer looks like, and not what its model thought. An answer may look like several of them, or like none.
 """
 
 from __future__ import annotations
@@ -30,15 +30,18 @@ TOOL_GROUPS = {
     "search": SEARCH, "open_page": SEARCH, "quote": PLUG_IN, "series": PLUG_IN, "statement": PLUG_IN,
     "calculator": "arithmetic",
 }  # fmt: skip
+"""Groups of tools by which reports count calls, by name of the tool."""
 TIERS = ("T1", "T2", "T3")
 STALE_DAYS = 3
-"""A page older than this says nothing of the latest day."""
+"""Days, as over a long weekend, after which a page says nothing of the latest session any more."""
 NEAR = 0.05
-"""How near another price of the same day, relative to the right one, may be taken to be."""
+"""Relative difference from the right price within which a wrong one may be another price of the same day."""
 SAME = 0.005
-"""Relative difference below which two numbers are one in another unit."""
+"""Relative difference below which two numbers are taken for one, stated in different units."""
 SCALES = (10.0, 100.0, 1e3, 1e4, 1e6, 1e8, 1e9)
+"""Ratios of units that are mistaken for one another, as hundreds for percent or 亿 (1e8) for millions."""
 MANY_CALLS, LONG_ANSWER = 10, 400
+"""Calls, and characters of an answer, from which on a question of one figure was made too much of."""
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _DAY_IN_URL = re.compile(r"/(\d{4})/(\d\d)/(\d\d)/")
 _PRICE = re.compile(r"\b(open|high|low|clos|price|level|settle)|开盘|收盘|最高|最低|点位|股价", re.IGNORECASE)
@@ -47,7 +50,7 @@ _LATEST = re.compile(r"latest|most recent|newest|now\b|today|as things stand|最
 
 
 def finsearch_breakdown() -> Breakdown:
-    """The paper's: the mean of subsets, each the mean of its tiers, and what is told apart in its analyses."""
+    """The paper's breakdown: the mean of subsets, each the mean of its tiers, and the classes of its analyses."""
     return Breakdown(
         figures=(
             ShownMetric("grouped_accuracy", "mean of subsets"),
@@ -73,8 +76,8 @@ def failure_modes(
     """What a wrong answer looks like; None for a right one.
 
     Args:
-        question: what was asked.
-        calls: the calls that were answered.
+        question: the question that was asked.
+        calls: calls of tools that were answered, in order.
         truth: float64[numbers], the packed reference.
         given: float64[numbers], the packed answer.
     """
@@ -82,45 +85,49 @@ def failure_modes(
     verdict = decide(reference, answer)
     if verdict.outcome == "right":
         return None
-    plugged = [call for call in calls if TOOL_GROUPS.get(call.tool) == PLUG_IN]
-    looked = [call for call in calls if TOOL_GROUPS.get(call.tool) == SEARCH]
+    plug_in = [call for call in calls if TOOL_GROUPS.get(call.tool) == PLUG_IN]
+    search = [call for call in calls if TOOL_GROUPS.get(call.tool) == SEARCH]
     numbers = _numbers(reference, answer)
-    told = {
+    modes = {
         "no answer": verdict.state in {"empty", "declined"},
-        "shallow search": not plugged and sum(call.tool == "open_page" for call in looked) < 2,
+        "shallow search": not plug_in and sum(call.tool == "open_page" for call in search) < 2,
         "stale evidence": _stale(question, calls),
         "unit or currency": any(_rescaled(right, said) for right, said in numbers),
-        "report calendar": bool(_PERIOD.search(question.text)) and bool(plugged or looked) and bool(numbers),
-        "plug-in not called": not plugged,
+        "report calendar": bool(_PERIOD.search(question.text)) and bool(plug_in or search) and bool(numbers),
+        "plug-in not called": not plug_in,
         "another price": bool(_PRICE.search(question.text)) and any(_near(right, said) for right, said in numbers),
         "over-complication": question.tags[:1] == ("T1",) and (len(calls) >= MANY_CALLS or len(answer) >= LONG_ANSWER),
     }
-    return tuple(name for name, holds in told.items() if holds)
+    return tuple(name for name, holds in modes.items() if holds)
 
 
 def _stale(question: SuiteQuestion, calls: Sequence[AnsweredCall]) -> bool:
-    """Whether the latest was asked for, and the last that was looked at ends days before it was asked."""
+    """Whether a question on the latest figure was answered from days that end too long before it was asked, by the last
+    call: the date in the address of the page that it opened, or the last day that it asked for.
+    """
     if not calls or not _LATEST.search(question.text):
         return False
     today = date.fromisoformat(question.as_of[:10])
     try:
         arguments = json.loads(calls[-1].arguments)
-        found = _DAY_IN_URL.search(str(arguments.get("url", "")))
-        last = date(*map(int, found.groups())) if found else date.fromisoformat(str(arguments["end"]))
+        match = _DAY_IN_URL.search(str(arguments.get("url", "")))
+        last = date(*map(int, match.groups())) if match else date.fromisoformat(str(arguments["end"]))
     except (ValueError, KeyError, AttributeError):
+        # The call names no day, or its arguments are no object: nothing says that it is stale.
         return False
     return (today - last).days > STALE_DAYS
 
 
 def _numbers(reference: Reference, answer: str) -> list[tuple[float, float]]:
-    """Pairs of a right number and the first number of the answer; of an answer of one number."""
-    found = _NUMBER.search(answer)
-    if found is None or len(reference.parts) != 1 or reference.parts[0].type != "number":
+    """The right number and the first number of the answer, as one pair, where one number is asked for; else none."""
+    match = _NUMBER.search(answer)
+    if match is None or len(reference.parts) != 1 or reference.parts[0].type != "number":
         return []
-    return [(float(reference.parts[0].value), float(found[0].replace(",", "")))]
+    return [(float(reference.parts[0].value), float(match[0].replace(",", "")))]
 
 
 def _rescaled(right: float, said: float) -> bool:
+    """Whether a number is the right one in another unit, or the inverse of it: a rate quoted the other way round."""
     if right == 0.0 or said == 0.0:
         return False
     ratio = abs(said / right)
@@ -134,20 +141,24 @@ def _near(right: float, said: float) -> bool:
 
 
 def _scores(truths: Numbers, given: Numbers) -> Numbers:
-    answers = unpack_rows(given)
-    right = [decide(one, text).outcome == "right" for one, text in zip(_references(truths), answers, strict=True)]
+    """float64[questions]: 1 for each answer that is decided right, 0 for the others."""
+    pairs = zip(_references(truths), unpack_rows(given), strict=True)
+    right = [decide(reference, answer).outcome == "right" for reference, answer in pairs]
     return np.asarray(right, dtype=np.float64)
 
 
 def _classes(truths: Numbers, given: Numbers) -> Mapping[str, Numbers]:
-    scores, groups = _scores(truths, given), [" ".join(one.group) for one in _references(truths)]
-    return {group: np.where([group == one for one in groups], scores, np.nan) for group in sorted(set(groups)) if group}
+    """The scores of each subset and tier, with NaN for questions of others."""
+    scores, groups = _scores(truths, given), [" ".join(reference.group) for reference in _references(truths)]
+    named = sorted(set(groups) - {""})
+    return {name: np.where([group == name for group in groups], scores, np.nan) for name in named}
 
 
 def _references(truths: Numbers) -> list[Reference]:
     return [_reference(text) for text in unpack_rows(truths)]
 
 
+# A report asks for the scores of many agents on the same questions.
 @lru_cache(maxsize=4096)
 def _reference(text: str) -> Reference:
     return Reference.from_json(text)

@@ -1,7 +1,7 @@
-"""The tools of an agent that searches: what there is to call, and what a call is answered.
+"""The tools of an agent that searches: their names, arguments and descriptions, and the answers to calls.
 
-What an agent sends never raises: a bad call is answered by a text that says what was expected. Only a failure of ours,
-such as a damaged vault, does.
+Nothing that an agent sends raises an error: a bad call is answered by a text that says what was expected. Only a
+failure of ours raises one, such as a damaged vault.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from openfingym.suites.finsearch.lookup.quotes import quote
 from openfingym.suites.finsearch.lookup.statements import statement
 from openfingym.suites.finsearch.lookup.statistics import series
 from openfingym.suites.finsearch.lookup.web import open_page, search
-from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched
+from openfingym.suites.finsearch.lookup.world import MOST_ROWS, SearchedView
 from openfingym.suites.suite import Observation, SuiteTool
 from openfingym.suites.toolset import ToolSet
 
@@ -107,8 +107,8 @@ SUBSETS = {
     "search": ("search", "open_page", "calculator"),
     "none": (),
 }
-"""Tools by the option ``tools``: with the financial ones, with pages alone, without any."""
-TOOLS: ToolSet[Searched] = ToolSet(
+"""Names of the tools by what the option ``tools`` may be: all, pages and the calculator, or none."""
+TOOLS: ToolSet[SearchedView] = ToolSet(
     _TOOLS,
     SUBSETS,
     {
@@ -122,7 +122,10 @@ TOOLS: ToolSet[Searched] = ToolSet(
 
 
 def suite_tools(subset: str = "full") -> tuple[SuiteTool, ...]:
-    """The tools of a subset, as agents are told of them.
+    """The tools of a subset, as they are described to agents.
+
+    Args:
+        subset: ``full``, ``search`` or ``none``.
 
     Raises:
         UsageError: there is no such subset.
@@ -131,11 +134,11 @@ def suite_tools(subset: str = "full") -> tuple[SuiteTool, ...]:
 
 
 class FinanceTools:
-    """The tools of a subset on one view.
+    """The tools of a subset, on a view of a vault.
 
     Args:
         view: what was known at the time of the question.
-        subset: ``full``, ``search`` or ``none``.
+        subset: name of the subset: ``full``, ``search`` or ``none``.
 
     Raises:
         UsageError: there is no such subset.
@@ -143,7 +146,7 @@ class FinanceTools:
 
     def __init__(self, view: View, subset: str = "full") -> None:
         self._tools = TOOLS.of(subset)
-        self._world = Searched(view)
+        self._world = SearchedView(view)
 
     def reply(self, name: str, arguments: str | Mapping[str, object]) -> Observation:
         """The answer to a call.

@@ -1,4 +1,4 @@
-"""Questions of a user's own file as a suite: read, kept in the store, and played as any other."""
+"""Questions of a user's own file as a suite: read, stored, and asked as those of any other suite."""
 
 from __future__ import annotations
 

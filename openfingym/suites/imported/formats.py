@@ -1,4 +1,4 @@
-"""Files of questions: our own form, and both in which FinSearchComp was published.
+"""Reading files of questions: our own form, and the two in which FinSearchComp was published.
 
 ====================================  ==========================================================
 form                                  keys of a record
@@ -28,9 +28,9 @@ from openfingym.errors import DataError, OpenFinGymError
 from openfingym.suites.imported.references import live_reference, published_reference
 
 LARGEST = 200 << 20
-"""Bytes of a file of questions."""
+"""Most bytes of a file of questions."""
 LATEST = "2100-01-01T00:00:00+00:00"
-"""As of when a question is asked that states no time: everything that is known may be looked up."""
+"""Time as of which a question is asked that states none: everything that is known may be looked up."""
 _TIER = re.compile(r"\(?(T[123])\)?", re.IGNORECASE)
 _CHINESE = re.compile("[一-鿿]")
 
@@ -42,15 +42,18 @@ class ImportedQuestion:
     id: str
     text: str
     reference: Reference
+    """The right answer, as parts that rules can decide, or as a text for a judge."""
     as_of: str
-    """UTC, ISO 8601."""
+    """Time as of which it is asked, UTC, ISO 8601."""
     tags: tuple[str, ...] = ()
     language: str = "en"
+    """``en`` or ``zh``."""
     source: str = ""
+    """Where the question is from, as the file states it."""
 
     def to_json(self) -> str:
-        """A line in our own form."""
-        found = {
+        """The question as a line of a file in our own form."""
+        record = {
             "id": self.id,
             "question": self.text,
             "reference": json.loads(self.reference.to_json()),
@@ -59,36 +62,43 @@ class ImportedQuestion:
             "language": self.language,
             "source": self.source,
         }
-        return json.dumps(found, ensure_ascii=False, sort_keys=True)
+        return json.dumps(record, ensure_ascii=False, sort_keys=True)
 
 
 def read_questions(path: Path) -> tuple[ImportedQuestion, ...]:
-    """The questions of a file, in any of the forms.
+    """The questions of a file in any of the forms.
+
+    Args:
+        path: the file, JSON Lines or a JSON list of records.
 
     Raises:
-        DataError: a record is none, with its place; or two have one id.
+        DataError: the file cannot be read, a record is no question, two questions have the same id, or there are none.
     """
-    found: list[ImportedQuestion] = []
+    questions: list[ImportedQuestion] = []
     for place, record in records_of(path):
         try:
-            found.append(_question(record, len(found) + 1))
+            questions.append(_question(record, len(questions) + 1))
         except (OpenFinGymError, ValueError, TypeError, KeyError) as error:
             raise DataError(f"{path}, {place}: {error}") from error
-    ids = [question.id for question in found]
+    ids = [question.id for question in questions]
     if len(set(ids)) != len(ids):
-        twice = next(one for one in ids if ids.count(one) > 1)
+        twice = next(each for each in ids if ids.count(each) > 1)
         raise DataError(f"{path}: two questions have the id {twice!r}; give each its own")
-    if not found:
+    if not questions:
         raise DataError(f"{path} has no questions; expected JSON Lines, a record a line, or a JSON list of records")
-    return tuple(found)
+    return tuple(questions)
 
 
 def records_of(path: Path) -> list[tuple[str, Mapping[str, object]]]:
-    """The records of a file, each with its place in words.
+    """The records of a file, each with its place in words, such as ``line 3``.
+
+    Args:
+        path: the file, JSON Lines or a JSON list of records.
 
     Raises:
-        DataError: it cannot be read, or is not of records.
+        DataError: the file is too large, cannot be read as UTF-8, or has something else than JSON objects.
     """
+    # utf-8-sig also reads files without a byte order mark, which spreadsheets put at the beginning.
     try:
         if path.stat().st_size > LARGEST:
             raise DataError(f"{path} has more than {LARGEST >> 20} MiB; expected a file of questions")
@@ -100,6 +110,7 @@ def records_of(path: Path) -> list[tuple[str, Mapping[str, object]]]:
         assert isinstance(values, list)
         placed = [(f"record {number}", value) for number, value in enumerate(values, 1)]
     else:
+        # Not splitlines(), which also splits at separators that JSON allows within a string.
         lines = enumerate(text.split("\n"), 1)
         placed = [(f"line {n}", _parsed(line, f"{path}, line {n}")) for n, line in lines if line.strip()]
     for place, value in placed:
@@ -109,16 +120,16 @@ def records_of(path: Path) -> list[tuple[str, Mapping[str, object]]]:
 
 
 def question_text(record: Mapping[str, object]) -> str:
-    """The question of a record of any form, empty where it has none."""
+    """The question of a record in any of the forms; empty if it has none."""
     return str(record.get("question") or record.get("QUESTION") or record.get("prompt") or "")
 
 
 def reference_of(record: Mapping[str, object]) -> Reference:
-    """The reference of a record of any form.
+    """The reference of a record in any of the forms.
 
     Raises:
-        ValueError: it has no answer.
-        UsageError: its reference is none.
+        ValueError: the record has no answer.
+        UsageError: the reference that it states is not sound.
     """
     name = str(record.get("id") or record.get("ID") or record.get("prompt_id") or "")
     return _reference(record, question_text(record), _group(record, name, _texts(record.get("tags"))))
@@ -132,6 +143,12 @@ def _parsed(text: str, where: str) -> object:
 
 
 def _question(record: Mapping[str, object], number: int) -> ImportedQuestion:
+    """The question of a record in any of the forms, whose number names it if it has no id.
+
+    Raises:
+        ValueError: it has no question or no answer, or its time cannot be read.
+        UsageError: the reference that it states is not sound.
+    """
     text = question_text(record).strip()
     if not text:
         raise ValueError("it has no question; expected `question`, `QUESTION` or `prompt`")
@@ -150,10 +167,22 @@ def _question(record: Mapping[str, object], number: int) -> ImportedQuestion:
 
 
 def _reference(record: Mapping[str, object], question: str, group: tuple[str, ...]) -> Reference:
+    """The reference of a record: as it states it, or read from its answer in words.
+
+    Args:
+        record: the record, as the file has it.
+        question: text of the question.
+        group: subset and tier, as far as they are stated.
+
+    Raises:
+        ValueError: the record has no answer.
+        UsageError: the reference that it states is not sound.
+    """
     stated = record.get("reference")
     if isinstance(stated, Mapping):
         return Reference.from_json(json.dumps(stated))
     criteria = _words(record.get("criteria"))
+    # A question on the latest price is compared with what a service said when it was asked, not with published words.
     if record.get("ground_truth"):
         return live_reference(
             question, _words(record.get("response_reference")) or criteria, record["ground_truth"], group
@@ -167,13 +196,14 @@ def _reference(record: Mapping[str, object], question: str, group: tuple[str, ..
 
 
 def _group(record: Mapping[str, object], name: str, tags: Sequence[str]) -> tuple[str, ...]:
-    """Subset and tier, as far as they are stated."""
+    """The subset and the tier of a question, as far as its record states them."""
     known = {"global", "greater china", "greater-china", "china"}
     subset = next((tag for tag in tags if tag.casefold() in known), "")
     return tuple(part for part in (subset.casefold().replace(" ", "-"), _tier(record, name, tags)) if part)
 
 
 def _tier(record: Mapping[str, object], name: str, tags: Sequence[str]) -> str:
+    """The tier of a question by its own field, its id, which may begin with it, or its tags; empty for none."""
     for value in (str(record.get("tier") or record.get("TIER") or ""), name, *tags):
         if match := _TIER.match(value.strip()):
             return match[1].upper()
@@ -181,24 +211,32 @@ def _tier(record: Mapping[str, object], name: str, tags: Sequence[str]) -> str:
 
 
 def _as_of(value: object) -> str:
+    """A time in ISO 8601, in UTC; without a zone it is taken for UTC.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
     if not value:
         return LATEST
     try:
-        found = datetime.fromisoformat(str(value).strip().replace("/", "-"))
+        # A day may also be written as 2025/08/01.
+        moment = datetime.fromisoformat(str(value).strip().replace("/", "-"))
     except ValueError as error:
         raise ValueError(
             f"its time is {str(value)[:40]!r}; expected ISO 8601, such as 2025-08-01T20:00:00+00:00"
         ) from error
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
 def _words(value: object) -> str:
+    """A value as text: what is no text, as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _texts(value: object) -> tuple[str, ...]:
+    """Tags from a list, or from a text with commas or semicolons between them."""
     if isinstance(value, str):
         return tuple(part.strip() for part in re.split(r"[,;]", value) if part.strip())
     return tuple(map(str, value)) if isinstance(value, list) else ()

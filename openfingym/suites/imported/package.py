@@ -1,4 +1,4 @@
-"""A task's folder for imported questions, which runs as it is."""
+"""The folder of a task that asks imported questions, which runs as it is written."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ budget = 20
 
 [metadata.openfingym.provenance]
 paper = "none: questions of a user's own"
-note = "Truths are as the imported file states them. Answers are decided by rule; what no rule can tell counts as not right, and is for `openfingym questions judge`."
+note = "Truths are as the imported file states them. Answers are decided by rule; what no rule can tell counts as \
+not right, and is for `openfingym questions judge`."
 
 [agent]
 timeout_sec = 7200.0
@@ -70,7 +71,7 @@ network_mode = "no-network"
 cpus = 1
 memory_mb = 2048
 storage_mb = 256
-"""  # noqa: E501 - a note of a task is one line
+"""
 _GROUPED = """
 [[metadata.openfingym.scoring.metrics]]
 name = "grouped_accuracy"
@@ -89,15 +90,16 @@ def write_task(folder: Path, name: str, questions: Sequence[ImportedQuestion], l
     Args:
         folder: folder of the task, which must not exist.
         name: name of the import, and of the task.
-        questions: what was imported.
+        questions: questions of the import, which tell how many there are and whether they are scored by groups.
         lender: name of the suite whose tools are lent, or ``none``.
 
     Raises:
-        UsageError: the folder is there already.
-        StoreError: it cannot be written.
+        UsageError: the folder exists already.
+        StoreError: the folder cannot be written.
     """
     if folder.exists():
         raise UsageError(f"{folder} exists already; choose another place with --to, or remove it")
+    # Questions with subsets or tiers are also scored by the mean over those, as in the paper.
     grouped = any(question.reference.group for question in questions)
     text = _TASK.format(
         weight=0.5 if grouped else 1.0,

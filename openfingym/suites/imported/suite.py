@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 NO_TOOLS = "none"
 WIDTH = 1500
-"""Numbers of an answer and of a reference: 6,000 bytes, since published references are in words."""
+"""Numbers of an answer and of a reference, of four bytes each: published references are in words, and may be long."""
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 EXAMPLES = (
     ("What is 12.5 % of 200 million USD, in million USD, rounded to one decimal place?",
@@ -44,17 +44,17 @@ EXAMPLES = (
     ("On which day did the year 2000 begin?", Reference((Part("day", "date", "2000-01-01"),))),
     ("Is a basis point a hundredth of a percentage point?", Reference((Part("answer", "yes_no", True),))),
 )  # fmt: skip
-"""What a task gives to train and to practise on, so that all questions of the file count."""
+"""Questions with references to train and to practise on, so that all questions of the file count."""
 
 
 class ImportedSuite(Suite):
-    """Questions of a user's own."""
+    """Questions of a user's own file, asked with the tools of another suite or with none."""
 
     name = "imported"
     of_the_past = True
 
     def options(self, given: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
-        """``questions``, the name of an import, and ``tools``, the name of the suite whose tools are lent or none."""
+        """The options ``questions``, name of an import, and ``tools``, the suite that lends its tools, or ``none``."""
         chosen: dict[str, Scalar] = {"questions": "", "tools": NO_TOOLS}
         if unknown := given.keys() - chosen.keys():
             raise ValueError(f"options: no option {', '.join(sorted(unknown))}; there are {', '.join(chosen)}")
@@ -69,10 +69,14 @@ class ImportedSuite(Suite):
         return chosen
 
     def require(self, name: str, tools: str) -> None:
-        """Make sure that there can be an import of this name with these tools.
+        """Make sure that there can be an import of a name with the tools of a suite.
+
+        Args:
+            name: name of the import.
+            tools: name of the suite whose tools are lent, or ``none``.
 
         Raises:
-            UsageError: there cannot.
+            UsageError: the name is none that an import can have, or there is no such suite.
         """
         try:
             self.options({"questions": name, "tools": tools})
@@ -80,38 +84,27 @@ class ImportedSuite(Suite):
             raise UsageError(str(error)) from error
 
     def source_key(self, dataset: str, options: Mapping[str, Scalar]) -> str:
-        """The questions' digest, and what decides the world of the tools."""
-        own = sha256_of_text(_kept(options).read_text(encoding="utf-8"))
+        """The digest of the questions, and the key of the suite that lends its tools."""
+        own = sha256_of_text(_stored(options).read_text(encoding="utf-8"))
         lender = _lender(options)
         return own if lender is None else own + lender.source_key(dataset, lender.options({}))
 
     def simulated(self, dataset: str) -> bool:  # noqa: ARG002 - nothing is known of a user's own
-        """Whether the world is made up; a user's questions are taken to be about the real one."""
+        """Whether the world is made up: no, since a user's questions are taken to be about the real one."""
         return False
 
     def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:
-        """All questions of the import, which count; three plain ones to train and to practise on."""
-        found = read_questions(_kept(options))
+        """All questions of the import, which count, and three plain ones to train and to practise on."""
+        imported = read_questions(_stored(options))
         examples = [
-            ImportedQuestion(f"example-{n}", text, one, found[0].as_of) for n, (text, one) in enumerate(EXAMPLES, 1)
+            ImportedQuestion(f"example-{number}", text, reference, imported[0].as_of)
+            for number, (text, reference) in enumerate(EXAMPLES, 1)
         ]
-        every = [*examples, *found]
+        every = [*examples, *imported]
         lender = _lender(options)
         snapshot = lender.questions(dataset, lender.options({})).snapshot if lender else "none"
-        asked = tuple(
-            SuiteQuestion(
-                one.id,
-                one.text,
-                one.as_of,
-                {
-                    "language": one.language,
-                    "expected": text_form(one.reference.schema(), language=one.language).expected,
-                },
-                one.tags,
-            )
-            for one in every
-        )
-        truths = np.stack([_packed(one) for one in every])
+        asked = tuple(map(_asked, every))
+        truths = np.stack([_packed(question) for question in every])
         return QuestionSet(_info(str(options["questions"]), truths), snapshot, asked[:2], asked[2:3], asked[3:], truths)
 
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:  # noqa: ARG002 - one for all
@@ -121,11 +114,12 @@ class ImportedSuite(Suite):
     def question_form(self, question: SuiteQuestion, options: Mapping[str, Scalar]) -> AnswerForm:
         """An answer in words, in the form of its reference."""
         form = self.form(options)
-        told = str(question.query.get("expected") or form.expected)
-        return AnswerForm(form.labels, told, form.read, form.write)
+        # The question has it with it: whoever asks may not have the file with the references.
+        expected = str(question.query.get("expected") or form.expected)
+        return AnswerForm(form.labels, expected, form.read, form.write)
 
     def tools(self, options: Mapping[str, Scalar]) -> tuple[SuiteTool, ...]:
-        """Those that are lent."""
+        """The tools that are lent."""
         lender = _lender(options)
         return () if lender is None else lender.tools(lender.options({}))
 
@@ -134,6 +128,7 @@ class ImportedSuite(Suite):
             return None
         from openfingym.suites.registry import known_suites
 
+        # A snapshot's digest does not say which suite it is of: each is asked whether it has it.
         for name in known_suites():
             if name == self.name:
                 continue
@@ -151,7 +146,7 @@ class ImportedSuite(Suite):
         return lender.lookup(vault, question, lender.options({}))
 
     def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:  # noqa: ARG002 - it knows nothing
-        """No answer."""
+        """An answer that is right for no question: nothing is known of what a user asks."""
         return np.repeat(pack("unknown", WIDTH)[None], rows, axis=0)
 
     def skillless(
@@ -160,40 +155,50 @@ class ImportedSuite(Suite):
         rows: int,
         generator: np.random.Generator,
     ) -> Mapping[str, NDArray[np.float64]]:
-        """Constants, a range around everything, and numbers drawn without a look."""
+        """Constants, a range around everything, and numbers drawn blindly."""
         texts = {"zero": "0", "one": "1", "yes": "yes", "no": "no", "everything": "-1e12 to 1e12"}
-        found = {name: np.repeat(pack(text, WIDTH)[None], rows, axis=0) for name, text in texts.items()}
-        found["drawn"] = np.stack([pack(f"{value:.2f}", WIDTH) for value in generator.lognormal(4.0, 2.0, rows)])
-        return found
+        answers = {name: np.repeat(pack(text, WIDTH)[None], rows, axis=0) for name, text in texts.items()}
+        answers["drawn"] = np.stack([pack(f"{value:.2f}", WIDTH) for value in generator.lognormal(4.0, 2.0, rows)])
+        return answers
 
 
-def kept_file(name: str) -> Path:
-    """Where the questions of an import are kept.
+def stored_file(name: str) -> Path:
+    """The file in the store with the questions of an import.
+
+    Args:
+        name: name of the import.
 
     Raises:
-        UsageError: it is no name for one.
+        UsageError: an import cannot have this name.
     """
+    # The name becomes a part of a path, so it must not leave the folder.
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} cannot name an import; expected lower case letters, digits and dashes")
     return home() / "imported" / f"{name}.jsonl"
 
 
 def name_of(file: Path) -> str:
-    """A name for an import, from that of its file."""
+    """A name for an import, made from that of its file."""
     plain = re.sub(r"[^a-z0-9]+", "-", file.stem.casefold()).strip("-")
     return plain[:60] or "questions"
 
 
 def keep(name: str, questions: tuple[ImportedQuestion, ...]) -> Path:
-    """Keep questions in the store under a name, in the place of those that had it.
+    """Store questions as an import, in the place of those that had its name.
+
+    Args:
+        name: name of the import.
+        questions: the questions that are stored, in order.
 
     Raises:
-        DataError: a reference is too long for a row, or a question for its place.
+        DataError: a reference is too long for a row.
         StoreError: the store cannot be written.
+        UsageError: an import cannot have this name.
     """
+    # All are packed before anything is written, so that an import that cannot be asked replaces none that can.
     for question in questions:
         _packed(question)
-    path = kept_file(name)
+    path = stored_file(name)
     with store_errors(path, ELSEWHERE):
         path.parent.mkdir(parents=True, exist_ok=True, mode=TRUTH_FOLDER)
         with whole_file(path, mode=TRUTH_FILE) as stream:
@@ -201,8 +206,20 @@ def keep(name: str, questions: tuple[ImportedQuestion, ...]) -> Path:
     return path
 
 
-def _kept(options: Mapping[str, Scalar]) -> Path:
-    path = kept_file(str(options["questions"]))
+def _asked(question: ImportedQuestion) -> SuiteQuestion:
+    """A question as it is put to an agent: without its reference, but with the form of an answer."""
+    expected = text_form(question.reference.schema(), language=question.language).expected
+    query = {"language": question.language, "expected": expected}
+    return SuiteQuestion(question.id, question.text, question.as_of, query, question.tags)
+
+
+def _stored(options: Mapping[str, Scalar]) -> Path:
+    """The file of the import that a task asks.
+
+    Raises:
+        DataError: it is not on this machine.
+    """
+    path = stored_file(str(options["questions"]))
     if not path.is_file():
         raise DataError(
             f"no questions {options['questions']!r} are imported here; run `openfingym questions import FILE`"
@@ -211,10 +228,16 @@ def _kept(options: Mapping[str, Scalar]) -> Path:
 
 
 def _lender(options: Mapping[str, Scalar]) -> Suite | None:
+    """The suite whose tools are lent; None if none are."""
     return None if options["tools"] == NO_TOOLS else find_suite(str(options["tools"]))
 
 
 def _packed(question: ImportedQuestion) -> NDArray[np.float64]:
+    """The reference of a question as a row of numbers.
+
+    Raises:
+        DataError: it is too long.
+    """
     try:
         return pack(question.reference.to_json(), WIDTH)
     except UsageError as error:

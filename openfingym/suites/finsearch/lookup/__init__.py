@@ -1,1 +1,1 @@
-"""Looking things up in the world as of a time: pages, prices, series, statements, and arithmetic."""
+"""Looking things up in the world as of a time: pages, prices, series and statements."""

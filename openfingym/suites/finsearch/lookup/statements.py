@@ -1,4 +1,4 @@
-"""Figures of companies: those of real issuers as filed, in XBRL, and those of the simulated ones as reported."""
+"""The tool ``statement``: figures of real issuers as filed, in XBRL, and of simulated companies as reported."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import date
 
 from openfingym.suites.calls import BadCallError
 from openfingym.suites.finsearch.lookup.quotes import instrument
-from openfingym.suites.finsearch.lookup.world import MOST_ROWS, Searched
+from openfingym.suites.finsearch.lookup.world import MOST_ROWS, SearchedView
 from openfingym.suites.lookups import none_such, plain, table
 from openfingym.vault.conditions import Between, Condition
 from openfingym.vault.search import words
 from openfingym.vault.view import Row
 
 MOST_NAMES = 200
-"""Items that are named where too many rows would be given."""
+"""Most items that are named where there are too many rows to give."""
 _FILED = ("item", "period_start", "period_end", "value", "unit", "filed", "form", "accession", "dimensions")
 _REPORTED = ("item", "item_zh", "segment", "fiscal_year", "fiscal_period", "period_start", "period_end", "value",
              "unit", "standard", "form", "filed")  # fmt: skip
@@ -46,10 +46,10 @@ _LABELS = {
     "goodwill": ("Goodwill",),
     "shares outstanding": ("CommonStockSharesOutstanding", "EntityCommonStockSharesOutstanding"),
 }
-"""Concepts that a label of a statement stands for."""
+"""Concepts that a label of a statement may stand for: issuers file an item under several, and change them over time."""
 
 
-def statement(world: Searched, arguments: Mapping[str, object]) -> object:
+def statement(world: SearchedView, arguments: Mapping[str, object]) -> object:
     """The answer of the tool ``statement``."""
     company = arguments["company"]
     start, end = arguments["start"], arguments["end"]
@@ -60,59 +60,57 @@ def statement(world: Searched, arguments: Mapping[str, object]) -> object:
     if ticker is not None:
         return _filed(world, ticker, arguments)
     world.need("statements", f"figures of {company[:80]!r}")
-    found = _company(world, company)
-    if isinstance(found, list):
-        return {"candidates": found, "note": "several companies may be meant; ask again with one of these"}
-    return _reported(world, found, arguments)
+    company_id = _company(world, company)
+    if isinstance(company_id, list):
+        return {"candidates": company_id, "note": "several companies may be meant; ask again with one of these"}
+    return _reported(world, company_id, arguments)
 
 
-def _issuer(world: Searched, asked: str) -> str | None:
-    """Ticker of a real issuer that is called so."""
+def _issuer(world: SearchedView, asked: str) -> str | None:
+    """The ticker of the real issuer with a ticker or a name; None if there is none."""
     folded = asked.casefold().strip()
     for ticker, name in world.issuers.items():
+        # "Apple" and "NVIDIA" are meant for Apple Inc. and NVIDIA Corp.
         short = re.sub(r"[,.]| inc$| corp(oration)?$", "", name.casefold().rstrip("."))
         if folded in {ticker.casefold(), name.casefold(), short.strip()}:
             return ticker
     return None
 
 
-def _company(world: Searched, asked: str) -> str | list[dict[str, object]]:
-    """A company of ``statements`` by its id, the symbol of one of its lines, or a name."""
-    found: object = None
-    if "instruments" in world.tables:
-        found = [
-            one for one in world.instruments if one["company"] and asked.casefold() == str(one["company"]).casefold()
-        ]
-        if not found:
-            one = instrument(world, asked) if _like_something(world, asked) else None
-            found = [one] if isinstance(one, dict) else one
-        if isinstance(found, list) and found:
-            companies = {str(one.get("company", "")) for one in found}
-            if len(companies) == 1 and companies != {""}:
-                return companies.pop()
-    if not found and world.view.count("statements", {"company": asked}):
+def _company(world: SearchedView, asked: str) -> str | list[Row]:
+    """The id of the company of ``statements`` with an id, a line's symbol or a name, or the lines that may be meant.
+
+    Raises:
+        BadCallError: there are none.
+    """
+    lines = [row for row in world.instruments if row["company"]]
+    # An id of a company first, which all its lines share.
+    named: list[Row] = [row for row in lines if str(row["company"]).casefold() == asked.casefold()]
+    named = named or _instruments_like(world, asked)
+    # A vault of a user's own may have statements, and no instruments to name their companies.
+    if not named and world.view.count("statements", {"company": asked}):
         return asked
-    if isinstance(found, list):
-        symbols = {str(one["symbol"]) for one in found}
-        lines = [one for one in world.instruments if one["symbol"] in symbols and one["company"]]
-        if len({one["company"] for one in lines}) == 1:
-            return str(lines[0]["company"])
-        if lines:
-            return [{name: one[name] for name in ("company", "symbol", "name", "name_zh")} for one in lines]
-    names = {str(one["symbol"]): str(one["name"]) for one in world.instruments if one["company"]}
+    symbols = {str(row["symbol"]) for row in named}
+    meant = [row for row in lines if row["symbol"] in symbols]
+    if len({row["company"] for row in meant}) == 1:
+        return str(meant[0]["company"])
+    if meant:
+        return [{name: row[name] for name in ("company", "symbol", "name", "name_zh")} for row in meant]
+    names = {str(row["symbol"]): str(row["name"]) for row in lines}
     raise none_such("company with statements", asked, {**world.issuers, **names})
 
 
-def _like_something(world: Searched, asked: str) -> bool:
+def _instruments_like(world: SearchedView, asked: str) -> list[Row]:
+    """The instrument that is called so, or those that may be meant; none where nothing is called so."""
     try:
-        instrument(world, asked)
+        found = instrument(world, asked)
     except BadCallError:
-        return False
-    return True
+        return []
+    return [found] if isinstance(found, dict) else found
 
 
-def _filed(world: Searched, ticker: str, arguments: Mapping[str, object]) -> object:
-    """Facts of a real issuer."""
+def _filed(world: SearchedView, ticker: str, arguments: Mapping[str, object]) -> object:
+    """The answer for a real issuer: XBRL facts."""
     if arguments["fiscal_year"] is not None or arguments["fiscal_period"] != "any":
         raise BadCallError(
             f"figures of {ticker} are XBRL facts as filed, in which years and quarters are those of the filing and not "
@@ -139,8 +137,17 @@ def _filed(world: Searched, ticker: str, arguments: Mapping[str, object]) -> obj
     return _tabled(about, rows, names)
 
 
-def _concepts(world: Searched, ticker: str, item: object) -> tuple[list[str] | None, str]:
-    """Concepts that an item stands for; None for all of them."""
+def _concepts(world: SearchedView, ticker: str, item: object) -> tuple[list[str] | None, str]:
+    """Concepts that an item stands for, and what the answer says of them; None for all concepts.
+
+    Args:
+        world: the view that is searched.
+        ticker: ticker of the issuer.
+        item: what the agent asks for: a concept, a label, words of a concept, or None.
+
+    Raises:
+        BadCallError: the issuer has nothing like it.
+    """
     if not isinstance(item, str):
         return None, ""
     there = {str(name) for name in world.view.counts("company_facts", "concept", {"ticker": ticker})}
@@ -149,17 +156,19 @@ def _concepts(world: Searched, ticker: str, item: object) -> tuple[list[str] | N
         return exact, ""
     if known := [name for name in _LABELS.get(item.casefold().strip(), ()) if name in there]:
         return known, f"{item} stands for {', '.join(known)}"
+    # Words of names in camel case: "IncomeTaxExpenseBenefit" has those of "income tax expense".
     spaced = {name: set(words(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name))) for name in there}
     asked = set(words(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", item)))
-    found = sorted((name for name in there if asked and asked <= spaced[name]), key=lambda name: (len(name), name))
-    if not found:
+    # The shortest first: it has the fewest words besides those that were asked for.
+    matches = sorted((name for name in there if asked and asked <= spaced[name]), key=lambda name: (len(name), name))
+    if not matches:
         raise none_such(f"item of {ticker}", item, {name: " ".join(sorted(spaced[name])) for name in sorted(there)})
-    more = f", and {len(found) - 8} more" if len(found) > 8 else ""
-    return found[:8], f"concepts with these words: {', '.join(found[:8])}{more}" if len(found) > 1 else ""
+    more = f", and {len(matches) - 8} more" if len(matches) > 8 else ""
+    return matches[:8], f"concepts with these words: {', '.join(matches[:8])}{more}" if len(matches) > 1 else ""
 
 
-def _reported(world: Searched, company: str, arguments: Mapping[str, object]) -> object:
-    """Figures of a simulated company."""
+def _reported(world: SearchedView, company: str, arguments: Mapping[str, object]) -> object:
+    """The answer for a company of the table ``statements``."""
     where: dict[str, Condition] = {"company": company, "period_end": _span(arguments)}
     if arguments["fiscal_year"] is not None:
         where["fiscal_year"] = arguments["fiscal_year"]  # type: ignore[assignment]
@@ -167,39 +176,45 @@ def _reported(world: Searched, company: str, arguments: Mapping[str, object]) ->
         where["fiscal_period"] = str(arguments["fiscal_period"])
     rows = world.view.rows("statements", where)
     segments = arguments["segments"]
+    # Shares of a class are of a segment, and belong to the company as a whole.
     rows = [row for row in rows if segments == "all" or bool(row["segment"]) == (segments == "only")
             or (row["statement"] == "shares" and segments == "none")]  # fmt: skip
     item = arguments["item"]
     if isinstance(item, str):
         rows = _named(item, rows, world, company)
     rows = _chosen(rows, ("item", "segment", "standard", "period_start", "period_end"), arguments)
-    lines = [one for one in world.instruments if one["company"] == company] if "instruments" in world.tables else []
+    lines = [row for row in world.instruments if row["company"] == company]
     about: dict[str, object] = {"company": company, "vintage": arguments["vintage"]}
     if lines:
         about |= {
             "name": lines[0]["name"],
-            "lines": [one["symbol"] for one in lines],
+            "lines": [row["symbol"] for row in lines],
             "simulated": lines[0]["simulated"],
         }
     names = [name for name in _REPORTED if name != "segment" or any(row["segment"] for row in rows)]
     return _tabled(about, rows, names)
 
 
-def _named(item: str, rows: list[Row], world: Searched, company: str) -> list[Row]:
-    """Rows of an item by its English or Chinese name, or of all items with its words."""
+def _named(item: str, rows: list[Row], world: SearchedView, company: str) -> list[Row]:
+    """Rows of the item with an English or Chinese name, or of all items that have its words.
+
+    Raises:
+        BadCallError: the company has rows, and none of them is of such an item.
+    """
     folded = item.casefold().strip()
     exact = [row for row in rows if folded in {str(row["item"]).casefold(), str(row["item_zh"]).casefold()}]
     if exact:
         return exact
     asked = set(words(item))
-    found = [row for row in rows if asked and asked <= set(words(f"{row['item']} {row['item_zh']}"))]
-    if found or not rows:
-        return found
+    matches = [row for row in rows if asked and asked <= set(words(f"{row['item']} {row['item_zh']}"))]
+    if matches or not rows:
+        return matches
     there = world.view.counts("statements", "item", {"company": company})
     raise none_such(f"item of {company}", item, {str(name): "" for name in there})
 
 
 def _span(arguments: Mapping[str, object]) -> Between:
+    """The days between which periods end, as a condition."""
     start, end = arguments["start"], arguments["end"]
     assert start is None or isinstance(start, date)
     assert end is None or isinstance(end, date)
@@ -207,15 +222,21 @@ def _span(arguments: Mapping[str, object]) -> Between:
 
 
 def _chosen(rows: Sequence[Row], key: tuple[str, ...], arguments: Mapping[str, object]) -> list[Row]:
-    """Rows in order, of each key those vintages that were asked for; rows come in the order of known times."""
+    """The vintages that were asked for, in order of items and periods.
+
+    Args:
+        rows: rows in the order of known times.
+        key: columns that are the same in all vintages of a figure.
+        arguments: arguments of the call.
+    """
     if arguments["vintage"] == "all":
         chosen = list(rows)
     else:
         by_key: dict[tuple[object, ...], Row] = {}
         for row in rows:
-            of = tuple(row[name] for name in key)
-            if arguments["vintage"] == "latest" or of not in by_key:
-                by_key[of] = row
+            subject = tuple(row[name] for name in key)
+            if arguments["vintage"] == "latest" or subject not in by_key:
+                by_key[subject] = row
         chosen = list(by_key.values())
 
     def place(row: Row) -> tuple[str, ...]:
@@ -225,10 +246,18 @@ def _chosen(rows: Sequence[Row], key: tuple[str, ...], arguments: Mapping[str, o
 
 
 def _tabled(about: dict[str, object], rows: list[Row], names: list[str]) -> dict[str, object]:
+    """Rows as a table; where they are too many, the first ones of one item, or the names of several items.
+
+    Args:
+        about: what the answer says beside the table.
+        rows: the rows, in order.
+        names: columns that are shown.
+    """
     if len(rows) <= MOST_ROWS:
         note = {} if rows else {"note": "nothing of this was known; try other periods or leave out conditions"}
         return {**note, **about, "count": len(rows), **table(rows, names)}
     items = sorted({str(row["item"]) for row in rows})
+    # Rows of one item are in order of periods, so the rest can be asked for by a later start.
     if len(items) == 1:
         cut = rows[:MOST_ROWS]
         return {**about, "count": len(rows), **table(cut, names), "more_from": plain(rows[MOST_ROWS]["period_end"])}

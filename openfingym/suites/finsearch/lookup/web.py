@@ -1,4 +1,4 @@
-"""Pages: searching them, and reading one."""
+"""The tools ``search`` and ``open_page``: pages of the web as of a time."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 
 from openfingym.suites.calls import BadCallError, shown
-from openfingym.suites.finsearch.lookup.world import Searched
+from openfingym.suites.finsearch.lookup.world import SearchedView
 from openfingym.suites.lookups import plain, snippet
 from openfingym.vault.conditions import Between, Condition
 from openfingym.vault.search import words
 
 PAGE_CHARACTERS = 6_000
-"""Characters of a part of a page that is read at once."""
+"""Characters of one part of a page, which is what a call reads."""
 _TABLE = "pages"
 
 
-def search(world: Searched, arguments: Mapping[str, object]) -> object:
+def search(world: SearchedView, arguments: Mapping[str, object]) -> object:
     """The answer of the tool ``search``."""
     world.need(_TABLE, "pages")
     query, limit = arguments["query"], arguments["limit"]
@@ -29,6 +29,7 @@ def search(world: Searched, arguments: Mapping[str, object]) -> object:
         where["site"] = site
     after, before = arguments["after"], arguments["before"]
     if after is not None or before is not None:
+        # Both days are included: the last one goes on to the midnight after it.
         low = datetime.combine(after, time(0), UTC) if isinstance(after, date) else None
         high = datetime.combine(before, time(0), UTC) + timedelta(days=1) if isinstance(before, date) else None
         where["published"] = Between(low, high)
@@ -46,17 +47,19 @@ def search(world: Searched, arguments: Mapping[str, object]) -> object:
     return answer
 
 
-def open_page(world: Searched, arguments: Mapping[str, object]) -> object:
+def open_page(world: SearchedView, arguments: Mapping[str, object]) -> object:
     """The answer of the tool ``open_page``."""
     world.need(_TABLE, "pages")
     url, part = arguments["url"], arguments["part"]
     assert isinstance(url, str)
     number = part if isinstance(part, int) else 1
-    found = world.view.rows(_TABLE, {"url": url}, order=["-known_at"], limit=1)
-    if not found:
+    # Of a page that was written again, the version that became known last.
+    versions = world.view.rows(_TABLE, {"url": url}, order=["-known_at"], limit=1)
+    if not versions:
         raise BadCallError(f"There is no page {shown(url)}; give an address from the results of search.")
-    row = found[0]
+    row = versions[0]
     text = str(row["text"] or "")
+    # Rounded up, and an empty page has one part.
     parts = max(-(-len(text) // PAGE_CHARACTERS), 1)
     if number > parts:
         raise BadCallError(f"part must be from 1 to {parts}, of which this page has no more; received {number}.")

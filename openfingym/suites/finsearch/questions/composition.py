@@ -1,4 +1,4 @@
-"""The set of 635 that is taken from the pool, what is to practise and to train on, and the rest."""
+"""The set of 635 questions that is taken from the pool, questions to practise and to train on, and the rest."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ COMPOSITION = {
     (CHINA, "T2"): 100,
     (CHINA, "T3"): 87,
 }
-"""Questions of the set. The paper's percentages make 88 of the last and 636 in all, its text says 635: here the
-largest part of the smaller subset's hardest tier gives one up.
+"""Questions of the set by subset and tier. The paper's percentages make 88 of the last and 636 in all, but its text
+says 635: here the hardest tier of the smaller subset gives one up.
 """
 EARLY, TURN, LATE = "1994-01-01", "2012-01-01", "2026-10-30"
 """Practice and training are asked before the turn, what counts from then on: no answer that is given was unknown when
@@ -30,38 +30,43 @@ the first question that counts is asked."""
 
 
 def compose(pool: list[SearchProblem]) -> dict[str, list[SearchProblem]]:
-    """The set (``private``), questions to practise on (``public``), to train on (``train``), and the rest.
+    """The set (``private``), questions to practise on (``public``), to train on (``train``), and the rest (``rest``).
 
     The set takes templates in turn, so that no template has many more questions in it than another.
+
+    Raises:
+        DataError: the pool has too few questions of a subset and tier.
     """
-    found: dict[str, list[SearchProblem]] = {"private": [], "public": [], "train": [], "rest": []}
+    parts: dict[str, list[SearchProblem]] = {"private": [], "public": [], "train": [], "rest": []}
     for (subset, tier), count in COMPOSITION.items():
-        late = [one for one in pool if (one.subset, one.tier) == (subset, tier) and one.question.as_of >= TURN]
+        own = [problem for problem in pool if (problem.subset, problem.tier) == (subset, tier)]
+        late = [problem for problem in own if problem.question.as_of >= TURN]
         chosen = _in_turn(late)[:count]
         if len(chosen) < count:
             raise DataError(f"the pool has {len(late)} questions of {subset} {tier}; expected {count} at least")
-        found["private"] += chosen
-        found["rest"] += [one for one in late if one not in chosen]
-        early = _in_turn(
-            [one for one in pool if (one.subset, one.tier) == (subset, tier) and one.question.as_of < TURN]
-        )
-        found["public"] += early[:5]
-        found["train"] += early[5:]
+        parts["private"] += chosen
+        parts["rest"] += [problem for problem in late if problem not in chosen]
+        early = _in_turn([problem for problem in own if problem.question.as_of < TURN])
+        parts["public"] += early[:5]
+        parts["train"] += early[5:]
     # In an order in which any range of questions has all tiers, subsets and languages.
-    return {part: sorted(some, key=_shuffled) for part, some in found.items()}
+    return {part: sorted(problems, key=_shuffled) for part, problems in parts.items()}
 
 
 def _shuffled(problem: SearchProblem) -> str:
+    """A key by which questions are in an order that looks random, and stays when others are added."""
     return hashlib.sha256(problem.question.id.encode()).hexdigest()
 
 
 def _in_turn(problems: list[SearchProblem]) -> list[SearchProblem]:
-    """The first of every template, then the second, and so on; which comes first is drawn."""
-    by: dict[str, list[SearchProblem]] = {}
-    for one in problems:
-        by.setdefault(one.template, []).append(one)
+    """The first question of every template, then the second of every template, and so on; the order of templates is
+    drawn, the same each time.
+    """
+    by_template: dict[str, list[SearchProblem]] = {}
+    for problem in problems:
+        by_template.setdefault(problem.template, []).append(problem)
     rng = random.Random("in turn")
-    ordered = sorted(by)
-    rng.shuffle(ordered)
-    longest = max(map(len, by.values()), default=0)
-    return [by[name][turn] for turn in range(longest) for name in ordered if turn < len(by[name])]
+    templates = sorted(by_template)
+    rng.shuffle(templates)
+    longest = max(map(len, by_template.values()), default=0)
+    return [by_template[name][turn] for turn in range(longest) for name in templates if turn < len(by_template[name])]

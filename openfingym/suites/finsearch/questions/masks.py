@@ -1,4 +1,4 @@
-"""Whether two questions are the same but for names, numbers and dates: their texts with those blotted out."""
+"""Texts of questions with names, numbers and dates blotted out: equal for questions that differ by nothing else."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ _NUMBERS = re.compile(r"[-+]?\d[\d,.]*")
 
 def without_names(text: str, names: Iterable[str]) -> str:
     """A text with a mark in place of every name."""
-    found = sorted({name for name in names if name}, key=lambda name: (-len(name), name))
-    return re.sub("|".join(map(re.escape, found)), "@", text) if found else text
+    # The longest first: in "EUR/USD" the pair is one name, and not two currencies.
+    ordered = sorted({name for name in names if name}, key=lambda name: (-len(name), name))
+    return re.sub("|".join(map(re.escape, ordered)), "@", text) if ordered else text
 
 
 def masked(text: str, names: Iterable[str]) -> str:
     """A text with marks in place of names, dates and numbers."""
+    # Names before numbers, since some have digits; dates before numbers, so that one in words is one mark.
     return _NUMBERS.sub("#", _DATES.sub("#", without_names(text, names)))

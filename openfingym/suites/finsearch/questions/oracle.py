@@ -1,7 +1,7 @@
-"""The proof that a question can be answered: its program, fed by what the tools answer and by nothing else.
+"""The proof that a question can be answered: its program, fed by the answers of the tools and by nothing else.
 
-What an agent has is a call by name with JSON, and JSON back. So has this: figures are taken from the answers of calls,
-counted, and given to the same program that computed the truth from the vault's tables.
+An agent calls a tool by its name with JSON and gets JSON back. This does the same: figures are taken from the answers
+of calls, which are counted, and given to the program that computed the truth from the tables of the vault.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from openfingym.suites.suite import Lookup
 
 EARLIEST = "1960-01-01"
-"""No figure is about an earlier day."""
+"""No figure of the vault is about an earlier day."""
 SCALES = {"thousand": 1e3, "million": 1e6}
+"""What a figure is multiplied by to be in whole units, by the first word of its unit."""
 
 
 class ToolSources(Sources):
-    """What the tools answer.
+    """What was known at a time, as the tools answer.
 
-    Attributes:
-        calls: how many calls were made; none is made twice.
+    Args:
+        lookup: calls a tool by its name with its arguments, as of the time of a question.
     """
 
     def __init__(self, lookup: Lookup) -> None:
-        """Take figures through calls of tools."""
         self._lookup = lookup
-        self._known: dict[str, Any] = {}
+        self._answers: dict[str, Any] = {}
 
     @property
     def calls(self) -> int:
-        """How many different calls were made."""
-        return len(self._known)
+        """How many calls were made; none is made twice."""
+        return len(self._answers)
 
     def bars(self, symbol: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[Bar]:
-        """Daily bars by the tool ``quote``, Treasury yields by ``series``."""
+        """Daily bars from the tool ``quote``; of Treasury yields, which are no instrument, from ``series``."""
         if symbol.startswith("UST"):
             return [Bar(day, None, None, None, value, None) for day, value in self.points(symbol, first, last)]
         rows = self._paged("quote", {"symbol": symbol}, "date", first, last)
@@ -48,22 +48,22 @@ class ToolSources(Sources):
         ]
 
     def points(self, series: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[tuple[str, float]]:
-        """Periods and values by the tool ``series``."""
+        """Periods and values from the tool ``series``."""
         rows = self._paged("series", {"id": series}, "reference_date", first, last)
         return [(row["reference_date"], row["value"]) for row in rows]
 
     def vintages(self, series: str, period: str) -> list[Vintage]:
-        """All vintages by the tool ``series``."""
+        """All vintages from the tool ``series``."""
         rows = self._paged("series", {"id": series, "vintage": "all"}, "reference_date", period, period)
         return [Vintage(row["known_from"][:10], row["value"]) for row in rows]
 
     def facts(
         self, company: str, item: str, end: str | None = None, segment: str | None = None, standard: str | None = None
     ) -> list[Fact]:
-        """What a company filed by the tool ``statement``."""
+        """What a company filed, from the tool ``statement``."""
         wanted = {"company": company, "item": item, "vintage": "all", "segments": "only" if segment else "none"}
         rows = self._paged("statement", wanted, "period_end", end or FIRST_DAY, end or LAST_DAY)
-        found = [
+        facts = [
             Fact(
                 row["period_start"], row["period_end"], row["value"] * SCALES.get(str(row["unit"]).split()[0], 1.0),
                 row["form"], row["filed"], row.get("accession", ""),
@@ -73,21 +73,35 @@ class ToolSources(Sources):
             and (standard is None or row["standard"] == standard)
             and row["value"] is not None
         ]  # fmt: skip
-        return sorted(found, key=lambda fact: fact.filed)
+        # The tool sorts by item and period; programs want the order in which facts were filed.
+        return sorted(facts, key=lambda fact: fact.filed)
 
     def actions(self, symbol: str) -> list[tuple[str, str, float]]:
-        """Splits and dividends by the tool ``quote``, in months."""
+        """Splits and dividends from the tool ``quote``."""
+        # Bars of months, so that one call spans all of history.
         answer = self._call("quote", {"symbol": symbol, "start": "1990-01-01", "interval": "month"})
-        return [(one["ex_date"], one["kind"], action_value(one)) for one in answer.get("actions", [])]
+        return [(row["ex_date"], row["kind"], action_value(row)) for row in answer.get("actions", [])]
 
     def _paged(self, tool: str, wanted: Mapping[str, str], dated: str, first: str, last: str) -> list[dict[str, Any]]:
-        """All rows of a span of days, of as many calls as that takes."""
+        """All rows of a span of days, by as many calls as that takes.
+
+        Args:
+            tool: name of the tool.
+            wanted: its arguments but the span, by name.
+            dated: name of the column with the day by which the tool continues.
+            first: first day of the span, as an ISO date.
+            last: last day of the span, as an ISO date.
+
+        Raises:
+            DataError: a call is refused, or the tool does not get beyond the first rows of a day.
+        """
         rows: list[dict[str, Any]] = []
         start: str | None = max(first, EARLIEST)
         while start:
             arguments = {**wanted, "start": start, **({"end": last} if last != LAST_DAY else {})}
             answer = self._call(tool, arguments)
             names = answer["columns"]
+            # A page may end within the rows of a day, which the next page begins with: they are taken from that one.
             rows = [row for row in rows if row[dated] < start]
             rows += [dict(zip(names, row, strict=True)) for row in answer["rows"]]
             following = answer.get("more_from")
@@ -98,10 +112,10 @@ class ToolSources(Sources):
 
     def _call(self, tool: str, arguments: dict[str, str]) -> dict[str, Any]:
         key = f"{tool} {sorted(arguments.items())}"
-        if key not in self._known:
-            found = self._lookup(tool, arguments)
-            if not found.valid or not isinstance(found.value, dict):
-                raise DataError(f"{tool} with {arguments} answers: {found.text[:300]}")
-            self._known[key] = found.value
-        value: dict[str, Any] = self._known[key]
+        if key not in self._answers:
+            observation = self._lookup(tool, arguments)
+            if not observation.valid or not isinstance(observation.value, dict):
+                raise DataError(f"{tool} with {arguments} answers: {observation.text[:300]}")
+            self._answers[key] = observation.value
+        value: dict[str, Any] = self._answers[key]
         return value

@@ -1,7 +1,8 @@
-"""The pool of questions, as it is drawn; the same everywhere for one vault.
+"""Drawing the pool of questions: the same pool everywhere for the same vault.
 
 No two questions of the pool differ by names alone, and at most :data:`LIKE` are the same but for names, numbers and
-dates. A question is in the pool only if its other readings give another answer, and its value is no near tie.
+dates. A question is in the pool only if another reading of it has another answer, and if its value is not as good as in
+the middle between two roundings.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from openfingym.answers import decide
-from openfingym.digests import sha256_of_json
 from openfingym.suites.finsearch.questions import templates  # noqa: F401  # registers them
 from openfingym.suites.finsearch.questions.composition import EARLY, LATE, TURN
 from openfingym.suites.finsearch.questions.drawing import (
@@ -38,61 +38,91 @@ if TYPE_CHECKING:
 LIKE = 6
 """Most questions that are the same but for names, numbers and dates."""
 TRIES = 14
-"""Draws for each question that a template may give."""
+"""Most draws for each question that a template may add to the pool."""
 CHINESE = 0.75
-"""Share of the Greater China subset that is asked in Chinese."""
+"""Share of the questions of the Greater China subset that are asked in Chinese."""
+NOT_THERE = (StopIteration, IndexError, KeyError, ZeroDivisionError)
+"""What a program raises where a figure that it needs is not there."""
 
 
 @dataclass
 class _Drawn:
-    """What is in the pool so far."""
+    """The pool so far.
+
+    Attributes:
+        problems: its questions.
+        without_names: their texts without names, of which no two may be the same.
+        masked: how many have the same text without names, numbers and dates.
+    """
 
     problems: list[SearchProblem] = field(default_factory=list)
-    named: set[str] = field(default_factory=set)
-    like: Counter[str] = field(default_factory=Counter)
+    without_names: set[str] = field(default_factory=set)
+    masked: Counter[str] = field(default_factory=Counter)
 
 
 def draw_pool(vault: Vault) -> list[SearchProblem]:
-    """All questions, sorted by their ids."""
+    """All questions about a vault, sorted by their ids."""
     drawn = _Drawn()
-    for one in TEMPLATES:
-        for subset in one.subsets:
-            _draw(vault, one, subset, (TURN, LATE), one.most, drawn)
-            _draw(vault, one, subset, (EARLY, TURN), 2, drawn)
+    for each in TEMPLATES:
+        for subset in each.subsets:
+            _draw(vault, each, subset, (TURN, LATE), each.most, drawn)
+            # Two more to practise and to train on, asked before any question that counts.
+            _draw(vault, each, subset, (EARLY, TURN), 2, drawn)
     return sorted(drawn.problems, key=lambda problem: problem.question.id)
 
 
-def _draw(vault: Vault, one: Template, subset: str, window: tuple[str, str], most: int, drawn: _Drawn) -> None:
+def _draw(vault: Vault, source: Template, subset: str, window: tuple[str, str], most: int, drawn: _Drawn) -> None:
+    """Add questions of one template to the pool.
+
+    Args:
+        vault: the vault that the questions are about.
+        source: the template that draws them.
+        subset: the subset that they belong to.
+        window: days between which they are asked, as ISO dates.
+        most: most questions that are added.
+        drawn: the pool so far.
+    """
     world = VaultSources(vault, None)
-    found = 0
+    added = 0
     for attempt in range(TRIES * most):
-        if found == most:
+        if added == most:
             return
-        seed = f"{one.name} {subset} {window[0]} {attempt}"
+        # A seed of its own for each attempt: a change of one template leaves the draws of all others as they are.
+        seed = f"{source.name} {subset} {window[0]} {attempt}"
         zh = subset == CHINA and random.Random(seed + " language").random() < CHINESE
         try:
-            draft = one.draw(Draw(seed, world, subset, *window, zh=zh))
-            problem = _problem(vault, one, subset, draft, zh=zh)
+            draft = source.draw(Draw(seed, world, subset, *window, zh=zh))
+            problem = _problem(vault, source, subset, draft, zh=zh)
         except (SkipError, *NOT_THERE):
             continue  # what was drawn has no figures to be computed from
-        if _taken(problem, drawn):
-            found += 1
+        if _add(problem, drawn):
+            added += 1
 
 
-def _taken(problem: SearchProblem, drawn: _Drawn) -> bool:
+def _add(problem: SearchProblem, drawn: _Drawn) -> bool:
+    """Add a question to the pool, unless it is too much like those that are there."""
     text = problem.question.text
-    named = without_names(text, problem.names) + (situation(problem.question.as_of) if problem.tier == "T1" else "")
-    like = masked(text, problem.names)
-    if named in drawn.named or drawn.like[like] >= LIKE or any(text == one.question.text for one in drawn.problems):
+    # A question on what is latest is another one where it is asked on another day of the week, or at another hour.
+    asked = situation(problem.question.as_of) if problem.tier == "T1" else ""
+    nameless, like = without_names(text, problem.names) + asked, masked(text, problem.names)
+    if nameless in drawn.without_names or drawn.masked[like] >= LIKE:
         return False
-    drawn.named.add(named)
-    drawn.like[like] += 1
+    if any(text == other.question.text for other in drawn.problems):
+        return False
+    drawn.without_names.add(nameless)
+    drawn.masked[like] += 1
     drawn.problems.append(problem)
     return True
 
 
-def _problem(vault: Vault, one: Template, subset: str, draft: Draft, *, zh: bool) -> SearchProblem:
+def _problem(vault: Vault, source: Template, subset: str, draft: Draft, *, zh: bool) -> SearchProblem:
+    """A draft with its answer.
+
+    Raises:
+        SkipError: it is no sound question.
+    """
     language = "zh" if zh else "en"
+    # Without id and answer at first: both need what the other fields say.
     made = SearchProblem(
         question=SuiteQuestion("", draft.text, draft.as_of, {}),
         reference=None,  # type: ignore[arg-type]
@@ -103,10 +133,10 @@ def _problem(vault: Vault, one: Template, subset: str, draft: Draft, *, zh: bool
         ordered=draft.ordered,
         alternatives=draft.alternatives,
         names=tuple(sorted({name for name in draft.names if name and name in draft.text})),
-        template=one.name,
-        tier=one.tier,
+        template=source.name,
+        tier=source.tier,
         subset=subset,
-        topic=one.topic,
+        topic=source.topic,
         language=language,
         sources=draft.sources,
         why=draft.why,
@@ -119,28 +149,29 @@ def _problem(vault: Vault, one: Template, subset: str, draft: Draft, *, zh: bool
     return _with_question(made, reference)
 
 
-NOT_THERE = (StopIteration, IndexError, KeyError, ZeroDivisionError)
-"""What a program raises where a figure that it needs is not there."""
-
-
 def _readable(problem: SearchProblem, sources: VaultSources) -> dict[str, tuple[Program, dict[str, Any]]]:
-    """The other readings for which there are figures."""
-    found = {}
+    """The other readings of a question for which there are figures."""
+    readable = {}
     for name, (program, params) in problem.alternatives.items():
         try:
             rows = program(sources, params)
         except NOT_THERE:
             continue
         if rows:
-            found[name] = (program, params)
-    return found
+            readable[name] = (program, params)
+    return readable
 
 
 def unique(problem: SearchProblem, reference: Reference, sources: VaultSources) -> None:
-    """Refuse a question of which another reading is as right, or none differs.
+    """Make sure that a question has one answer, and that another reading of it has another answer.
+
+    Args:
+        problem: the question that is checked.
+        reference: the answer that its program computed.
+        sources: what was known when it is asked.
 
     Raises:
-        SkipError: it is one.
+        SkipError: the answer of another reading is not decided wrong, or all readings have the same answer.
     """
     if decide(reference, reference.answer()).outcome != "right":
         raise SkipError("its own answer is not decided right")
@@ -157,6 +188,7 @@ def unique(problem: SearchProblem, reference: Reference, sources: VaultSources) 
 
 
 def _with_question(problem: SearchProblem, reference: Reference) -> SearchProblem:
+    """A question with its answer and its id, which has a digest of its text and time."""
     text, as_of = problem.question.text, problem.question.as_of
     digest = hashlib.sha256(f"{problem.template} {text} {as_of}".encode()).hexdigest()[:8]
     short = "g" if problem.subset == GLOBAL else "c"
@@ -174,8 +206,3 @@ def _with_question(problem: SearchProblem, reference: Reference) -> SearchProble
         tags=(problem.tier, problem.subset, problem.topic, problem.language, "real" if problem.real else "simulated"),
     )  # fmt: skip
     return replace(problem, question=question, reference=reference)
-
-
-def digest_of(pool: list[SearchProblem]) -> str:
-    """A digest of all questions with their answers."""
-    return sha256_of_json([[one.question.to_json(), one.reference.to_json()] for one in pool])

@@ -1,4 +1,4 @@
-"""What is proved of a question: that its answer is what its program computes, can be found, and is the only one."""
+"""Proofs of a question: its answer is what its program computes, the tools lead to it, and it is the only one."""
 
 from __future__ import annotations
 
@@ -18,22 +18,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuestionProof:
-    """What was found of a question."""
+    """The outcome of the proofs of one question."""
 
     id: str
+    """Id of the question."""
     calls: int
-    """Calls of tools that its answer took."""
+    """How many calls of tools its answer takes."""
     told_apart: int
-    """Other readings of it that have another answer, which is decided wrong."""
+    """How many other readings of it have another answer, which is decided wrong."""
     faults: tuple[str, ...]
-    """What is not as it should be; empty for a sound question."""
+    """Proofs that failed, in words; empty for a sound question."""
 
 
 def prove(problem: SearchProblem, vault: Vault) -> QuestionProof:
     """Prove one question on its vault.
 
-    The program is run again on the tables; run on nothing but what the tools answer, its answer must be decided right;
-    and what other readings of the question lead to must be decided wrong, unless it is the same answer.
+    The program is run again on the tables, and must give the same answer. Run on nothing but what the tools answer, it
+    must give an answer that is decided right. What other readings of the question lead to must be decided wrong, unless
+    it is the same answer.
+
+    Args:
+        problem: the question that is proved.
+        vault: the vault that it is about.
     """
     faults: list[str] = []
     sources = VaultSources(vault, problem.question.as_of)
@@ -42,11 +48,12 @@ def prove(problem: SearchProblem, vault: Vault) -> QuestionProof:
     right = problem.reference.answer()
     if (verdict := decide(problem.reference, right)).outcome != "right":
         faults.append(f"its own answer is decided {verdict.outcome}: {verdict.reason}")
+    # A DataError says that a tool refused a call, or does not show what the program needs.
     tools = ToolSources(FinanceTools(vault.as_of(problem.question.as_of)).reply)
     try:
-        found = reference_of(problem, problem.program(tools, problem.params), checked=False).answer()
-        if (verdict := decide(problem.reference, found)).outcome != "right":
-            faults.append(f"from tools alone the answer is {found}, which is decided {verdict.outcome}")
+        answer = reference_of(problem, problem.program(tools, problem.params), checked=False).answer()
+        if (verdict := decide(problem.reference, answer)).outcome != "right":
+            faults.append(f"from tools alone the answer is {answer}, which is decided {verdict.outcome}")
     except DataError as error:
         faults.append(f"tools do not give what its program needs: {error}")
     told_apart = 0

@@ -1,6 +1,7 @@
-"""Where a program takes figures from: the tables of a vault, or, to prove that a question can be answered, tools alone.
+"""What a program takes figures from: the tables of a vault or, to prove that it can be answered, the tools alone.
 
-Days are ISO texts throughout. A source answers as of a time, which it was made for.
+Days are texts as ISO dates throughout, so that they compare as they are. Sources show what was known at the one time
+that they were made for.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
     from openfingym.vault.view import View
 
 FIRST_DAY, LAST_DAY = "0000-01-01", "9999-12-31"
+"""Before and after every day that anything is about."""
 FACT = ("period_start", "period_end", "value", "form", "filed")
+"""Columns that the facts of real issuers and the statements of simulated companies share."""
 FED_LOWER, FED_UPPER = "FED_TARGET_LOWER", "FED_TARGET_UPPER"
+"""The bounds of the Federal Reserve's target range, as the tools call these series."""
 END = datetime(2100, 1, 1, tzinfo=UTC)
+"""A time by which everything is known."""
 
 
 class Bar(NamedTuple):
-    """What an instrument did on a day; prices that there are not are None."""
+    """Prices and volume of an instrument on a day, as traded; None for those that there are not."""
 
     date: str
     open: float | None
@@ -34,19 +39,24 @@ class Bar(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """A figure as a company filed it: one vintage."""
+    """A figure as a company filed it once: one vintage of it."""
 
     start: str | None
     """First day of its period; None for a figure at a point in time."""
     end: str
+    """Last day of its period, or the point in time."""
     value: float
+    """The figure in whole units of currency, or in shares."""
     form: str
+    """Form of the filing, such as ``10-K``."""
     filed: str
+    """Day of the filing."""
     accession: str
+    """Number of the filing, or the id of a simulated report."""
 
     @property
     def days(self) -> int:
-        """Length of its period in days; 0 at a point in time."""
+        """Length of its period in days, both ends included; 0 at a point in time."""
         return 0 if self.start is None else (date.fromisoformat(self.end) - date.fromisoformat(self.start)).days + 1
 
 
@@ -54,11 +64,12 @@ class Vintage(NamedTuple):
     """A figure of a series as it was known from a day on."""
 
     known: str
+    """Day from which it was known, in UTC."""
     value: float
 
 
 class Sources(ABC):
-    """What was known at a time."""
+    """What was known at a time. Spans of days include both ends."""
 
     @abstractmethod
     def bars(self, symbol: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[Bar]:
@@ -66,17 +77,17 @@ class Sources(ABC):
 
     @abstractmethod
     def points(self, series: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[tuple[str, float]]:
-        """(period, value) of a series, oldest first, each in the vintage that was known last."""
+        """(period, value) of a series, oldest first, each in its latest vintage; a period is named by its first day."""
 
     @abstractmethod
     def vintages(self, series: str, period: str) -> list[Vintage]:
-        """All vintages of a period of a series, oldest first."""
+        """All vintages of one period of a series, oldest first."""
 
     @abstractmethod
     def facts(
         self, company: str, item: str, end: str | None = None, segment: str | None = None, standard: str | None = None
     ) -> list[Fact]:
-        """What a company filed of an item in whole dollars, yuan or shares, first filed first.
+        """What a company filed of an item, in whole units of currency or in shares, in the order of filing.
 
         Args:
             company: a ticker of the SEC's companies, or the name of a simulated one.
@@ -88,7 +99,7 @@ class Sources(ABC):
 
     @abstractmethod
     def actions(self, symbol: str) -> list[tuple[str, str, float]]:
-        """(first day, ``split`` or ``dividend``, new shares for one or amount a share), oldest first."""
+        """(ex-date, ``split`` or ``dividend``, new shares for an old one or amount a share), oldest first."""
 
     def closes(self, symbol: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[tuple[str, float]]:
         """(day, close), oldest first."""
@@ -96,68 +107,77 @@ class Sources(ABC):
 
 
 class VaultSources(Sources):
-    """A vault as of a time."""
+    """The tables of a vault as of a time.
+
+    Args:
+        vault: the vault ``finsearch``, or ``bundled`` for questions about real figures alone.
+        as_of: the time, UTC, ISO 8601; None for everything that ever became known, to draw parameters.
+    """
 
     def __init__(self, vault: Vault, as_of: str | None) -> None:
-        """Open it.
-
-        Args:
-            vault: the vault ``finsearch``, or ``bundled`` for questions on real data alone.
-            as_of: UTC, ISO 8601; None for everything, to draw parameters.
-        """
-        self._kept = _kept(vault)
+        self._rows = _rows_of(vault)
         self._time = datetime.fromisoformat(as_of) if as_of else END
 
     def bars(self, symbol: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[Bar]:
         """Daily bars of an instrument."""
-        kept = self._kept.bars(symbol)
-        return kept.bars[self._rows(kept, first, last)]
+        kept = self._rows.bars(symbol)
+        return kept.bars[self._span(kept, first, last)]
 
     def closes(self, symbol: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[tuple[str, float]]:
         """(day, close), oldest first."""
-        kept = self._kept.bars(symbol)
-        return kept.closes[self._rows(kept, first, last)]
+        kept = self._rows.bars(symbol)
+        return kept.closes[self._span(kept, first, last)]
 
-    def _rows(self, kept: _Bars, first: str, last: str) -> slice:
+    def _span(self, kept: _Bars, first: str, last: str) -> slice:
+        """The bars of some days that are known at the time."""
+        # Bars are sorted by day, which is the order in which they became known: all bounds are found by bisection.
         known = bisect_right(kept.known, self._time)
         return slice(bisect_left(kept.days, first), min(known, bisect_right(kept.days, last)))
 
     def instruments(self, kind: str) -> list[dict[str, Any]]:
-        """The simulated instruments of a kind, as rows; to draw from."""
-        return self._kept.instruments(kind)
+        """Rows of the simulated instruments of a kind, whenever they became known; to draw from."""
+        return self._rows.instruments(kind)
 
     def currency(self, company: str) -> str:
-        """In which currency a simulated company reports."""
-        return str(self._kept.currency(company))
+        """Code of the currency in which a simulated company reports."""
+        return str(self._rows.currency(company))
 
     def points(self, series: str, first: str = FIRST_DAY, last: str = LAST_DAY) -> list[tuple[str, float]]:
-        """Periods and values of a series."""
+        """Periods and values of a series, each in its latest vintage."""
+        # Rows come in the order of known times, so a later vintage of a period overwrites the earlier ones.
         latest = {
             period: value
-            for period, known, value in self._kept.series(series)
+            for period, known, value in self._rows.series(series)
             if known <= self._time and first <= period <= last
         }
         return sorted(latest.items())
 
     def vintages(self, series: str, period: str) -> list[Vintage]:
         """All vintages of a period of a series."""
-        found = self._kept.series(series)
-        return [Vintage(_day(known), value) for at, known, value in found if at == period and known <= self._time]
+        rows = self._rows.series(series)
+        return [Vintage(_day(known), value) for about, known, value in rows if about == period and known <= self._time]
 
     def facts(
         self, company: str, item: str, end: str | None = None, segment: str | None = None, standard: str | None = None
     ) -> list[Fact]:
         """What a company filed of an item."""
-        found = self._kept.facts(company, item, segment, standard)
-        return [fact for known, fact in found if known <= self._time and (end is None or fact.end == end)]
+        rows = self._rows.facts(company, item, segment, standard)
+        return [fact for known, fact in rows if known <= self._time and (end is None or fact.end == end)]
 
     def actions(self, symbol: str) -> list[tuple[str, str, float]]:
         """Splits and dividends."""
-        return [action for known, action in self._kept.actions(symbol) if known <= self._time]
+        return [action for known, action in self._rows.actions(symbol) if known <= self._time]
 
 
 class _Bars(NamedTuple):
-    """Bars of an instrument, oldest first, which is the order in which they became known."""
+    """Bars of an instrument, oldest first, which is the order in which they became known.
+
+    Attributes:
+        known: the time from which each bar is known.
+        days: the day of each bar.
+        bars: the bars.
+        closes: day and close of each bar.
+    """
 
     known: list[datetime]
     days: list[str]
@@ -165,103 +185,109 @@ class _Bars(NamedTuple):
     closes: list[tuple[str, float]]
 
 
-class _Kept:
-    """Rows of a vault with the times from which they were known, read once."""
+class _VaultRows:
+    """Rows of a vault with the times from which they are known, each read once: thousands of questions are drawn and
+    proved from the same rows, as of a time each.
+    """
 
     def __init__(self, vault: Vault) -> None:
         self.view: View = vault.hindsight(END.isoformat())
         self.tables = {table.name for table in vault.manifest.tables}
-        self.read: dict[tuple[str, ...], Any] = {}
+        self.cache: dict[tuple[str, ...], Any] = {}
 
     def bars(self, symbol: str) -> _Bars:
         def read() -> _Bars:
-            found = self._market(symbol) or self._simulated_bars(symbol)
-            bars = [bar for _, bar in found]
+            rows = self._market(symbol) or self._simulated_bars(symbol)
+            bars = [bar for _, bar in rows]
             return _Bars(
-                [known for known, _ in found], [bar.date for bar in bars], bars, [(bar.date, bar.close) for bar in bars]
+                [known for known, _ in rows], [bar.date for bar in bars], bars, [(bar.date, bar.close) for bar in bars]
             )
 
-        return self._once(("bars", symbol), read)
+        return self._cached(("bars", symbol), read)
 
     def series(self, name: str) -> list[tuple[str, datetime, float]]:
-        return self._once(("series", name), lambda: self._series(name))
+        return self._cached(("series", name), lambda: self._series(name))
 
     def facts(self, company: str, item: str, segment: str | None, standard: str | None) -> list[tuple[datetime, Fact]]:
         def read() -> list[tuple[datetime, Fact]]:
+            # A real issuer is tried first: tickers of simulated companies are none of the SEC's.
             where = {"ticker": company, "concept": item, "dimensions": segment}
-            rows = self._found("company_facts", where)
+            rows = self._select("company_facts", where)
             if rows or "statements" not in self.tables:
                 return [
                     (row["known_at"], _fact(row, 1.0, row["accession"])) for row in rows if row["value"] is not None
                 ]
             where = {"company": company, "item": item, "segment": segment or ""}
-            rows = self._found("statements", where | ({"standard": standard} if standard else {}))
+            rows = self._select("statements", where | ({"standard": standard} if standard else {}))
             return [(row["known_at"], _fact(row, row["scale"], row["report"])) for row in rows]
 
-        return self._once(("facts", company, item, segment or "", standard or ""), read)
+        return self._cached(("facts", company, item, segment or "", standard or ""), read)
 
     def actions(self, symbol: str) -> list[tuple[datetime, tuple[str, str, float]]]:
         def read() -> list[tuple[datetime, tuple[str, str, float]]]:
-            rows = self._found("actions", {"symbol": symbol}, order=["ex_date"]) if "actions" in self.tables else []
+            rows = self._select("actions", {"symbol": symbol}, order=["ex_date"]) if "actions" in self.tables else []
             return [(row["known_at"], (str(row["ex_date"]), row["kind"], action_value(row))) for row in rows]
 
-        return self._once(("actions", symbol), read)
+        return self._cached(("actions", symbol), read)
 
     def instruments(self, kind: str) -> list[dict[str, Any]]:
         if "instruments" not in self.tables:
             return []
         where = {"kind": kind, "simulated": True}
-        return list(
-            self._once(("instruments", kind), lambda: self._found("instruments", where, order=["symbol"], current=True))
-        )
+
+        def read() -> list[dict[str, Any]]:
+            return self._select("instruments", where, order=["symbol"], current=True)
+
+        return list(self._cached(("instruments", kind), read))
 
     def currency(self, company: str) -> str:
-        return str(self._found("statements", {"company": company, "item": "Revenue"})[0]["currency"])
+        return str(self._select("statements", {"company": company, "item": "Revenue"})[0]["currency"])
 
-    def _found(
+    def _select(
         self, table: str, where: Mapping[str, Any] | None = None, order: Sequence[str] = (), *, current: bool = False
     ) -> list[dict[str, Any]]:
         """Rows of a table, whose values have the types of its columns."""
         return list((self.view.current if current else self.view.rows)(table, where, order=order))
 
-    def _once(self, key: tuple[str, ...], read: Callable[[], Any]) -> Any:
-        if key not in self.read:
-            self.read[key] = read()
-        return self.read[key]
+    def _cached(self, key: tuple[str, ...], read: Callable[[], Any]) -> Any:
+        if key not in self.cache:
+            self.cache[key] = read()
+        return self.cache[key]
 
     def _market(self, symbol: str) -> list[tuple[datetime, Bar]]:
         if symbol in STOCKS:
             dataset, start = STOCKS[symbol]
             names = [start + name for name in ("open", "high", "low", "close", "volume")]
             parts = [self._channel(dataset, name) for name in names]
+            # The days are those with a close, with which a day's bar is known.
             return [(known, _bar(day, [part[day][1] for part in parts])) for day, (known, _) in parts[3].items()]
-        found: dict[str, tuple[datetime, float]] = {}
+        closes: dict[str, tuple[datetime, float]] = {}
         for dataset, channel in places_of(symbol):
-            found |= self._channel(dataset, channel)
-        return [(known, Bar(day, None, None, None, value, None)) for day, (known, value) in sorted(found.items())]
+            closes |= self._channel(dataset, channel)
+        return [(known, Bar(day, None, None, None, value, None)) for day, (known, value) in sorted(closes.items())]
 
     def _simulated_bars(self, symbol: str) -> list[tuple[datetime, Bar]]:
         if "bars" not in self.tables:
             return []
-        rows = self._found("bars", {"symbol": symbol}, order=["date"])
+        rows = self._select("bars", {"symbol": symbol}, order=["date"])
         names = ("open", "high", "low", "close", "volume")
         return [(row["known_at"], _bar(str(row["date"]), [_number(row[name]) for name in names])) for row in rows]
 
     def _channel(self, dataset: str, channel: str) -> dict[str, tuple[datetime, float]]:
-        rows = self._found("market", {"dataset": dataset, "channel": channel}, order=["date"])
+        rows = self._select("market", {"dataset": dataset, "channel": channel}, order=["date"])
         return {str(row["date"]): (row["known_at"], row["value"]) for row in rows}
 
     def _series(self, name: str) -> list[tuple[str, datetime, float]]:
         if name in (FED_LOWER, FED_UPPER):
             column = "target_lower" if name == FED_LOWER else "target_upper"
-            rows = self._found("fomc_statements", order=["known_at"])
-            found = [(str(row["date"]), row["known_at"], row[column]) for row in rows]
+            rows = self._select("fomc_statements", order=["known_at"])
+            points = [(str(row["date"]), row["known_at"], row[column]) for row in rows]
         else:
             for table in ("macro", "gdp", "series"):
-                if table in self.tables and (rows := self._found(table, {"series": name}, order=["known_at"])):
+                if table in self.tables and (rows := self._select(table, {"series": name}, order=["known_at"])):
                     break
-            found = [(str(row["reference_date"]), row["known_at"], row["value"]) for row in rows]
-        return [one for one in found if one[2] is not None and not math.isnan(one[2])]
+            points = [(str(row["reference_date"]), row["known_at"], row["value"]) for row in rows]
+        return [point for point in points if point[2] is not None and not math.isnan(point[2])]
 
 
 STOCKS = {
@@ -270,11 +296,11 @@ STOCKS = {
     "MSFT": ("us-stocks-ohlcv", "msft_"),
     "GOOG": ("goog-ohlcv", ""),
 }
-"""Real shares: data set of the table ``market``, and how the names of their channels begin."""
+"""Real shares by symbol: their data set in the table ``market``, and how the names of their channels begin."""
 
 
 def places_of(symbol: str) -> list[tuple[str, str]]:
-    """(data set, channel) of the table ``market`` where a real rate or yield is.
+    """The data sets and channels of the table ``market`` that have a real rate or yield; none for other symbols.
 
     ``USDCNY`` is a pair of the ECB's reference rates, ``UST10Y`` a Treasury yield: 1993 to 2002, and again from 2006.
     """
@@ -291,14 +317,15 @@ def action_value(row: Mapping[str, Any]) -> float:
     return row["new_shares"] / row["old_shares"] if row["kind"] == "split" else row["amount"]
 
 
-def _kept(vault: Vault) -> _Kept:
-    if vault.digest not in _KEPT:
-        _KEPT.clear()  # one vault at a time
-        _KEPT[vault.digest] = _Kept(vault)
-    return _KEPT[vault.digest]
+def _rows_of(vault: Vault) -> _VaultRows:
+    """The rows of a vault, shared by all sources on it in this process."""
+    if vault.digest not in _ROWS:
+        _ROWS.clear()  # one vault at a time
+        _ROWS[vault.digest] = _VaultRows(vault)
+    return _ROWS[vault.digest]
 
 
-_KEPT: dict[str, _Kept] = {}
+_ROWS: dict[str, _VaultRows] = {}
 
 
 def _fact(row: Mapping[str, Any], scale: float, report: str) -> Fact:
@@ -318,8 +345,3 @@ def _number(value: float | None) -> float | None:
 
 def _day(known: datetime) -> str:
     return known.date().isoformat()
-
-
-def first_of(facts: Iterable[Fact], days: tuple[int, int] = (0, 0)) -> Fact | None:
-    """The fact that was filed first, of those whose period is so many days long."""
-    return next((fact for fact in facts if days[0] <= fact.days <= days[1]), None)

@@ -1,4 +1,4 @@
-"""The vault ``finsearch``: the real tables of the bundled one, and the simulated part; made when it is first wanted."""
+"""Building the vault ``finsearch`` when it is first wanted: real tables of the bundled vault and a simulated market."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.digests import sha256_of, sha256_of_json
 from openfingym.suites.finsearch.world import frames, macro, specs
-from openfingym.suites.finsearch.world.equities import PricedIndex
+from openfingym.suites.finsearch.world.indices import PricedIndex
 from openfingym.suites.finsearch.world.pages import write_pages
 from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.roster import MarketSize
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NAME = "finsearch"
 DIGEST = "daaab08e4206801b7befe449fd7209beb170450f548fe24ca6161834a5c49029"
-"""Digest of the default world; a test builds it."""
+"""Digest of the vault of the default world, which a test builds."""
 SOURCE = Source(
     name="openfingym.suites.finsearch.world, a simulator",
     licence="Apache-2.0",
@@ -36,11 +36,12 @@ SOURCE = Source(
 
 
 def finsearch_vault(size: MarketSize | None = None, *, seed: int = 0) -> Vault:
-    """The vault, from the store, or made there in less than a minute.
+    """The vault from the store, or built there now, in less than a minute.
 
     Args:
-        size: how large the simulated part is.
-        seed: the simulated part; the same seed, size and version give the same digest.
+        size: how large the simulated part is; None for the default.
+        seed: the number from which every random draw of the simulated part follows; the same seed, size and version
+            give the same digest.
 
     Raises:
         StoreError: the store cannot be written.
@@ -56,9 +57,9 @@ def write_finsearch(
 
     Args:
         folder: folder that the vault is written to; it must not exist. None for the store.
-        size: how large the simulated part is.
-        seed: the simulated part.
-        real: vault with real tables, under the names and with the columns of the bundled one; the bundled one if None.
+        size: how large the simulated part is; None for the default.
+        seed: the number from which every random draw of the simulated part follows.
+        real: vault with real tables, under the names and with the columns of the bundled one; None for the bundled one.
 
     Raises:
         StoreError: it cannot be written there, or the disk is full.
@@ -72,6 +73,7 @@ def write_finsearch(
     )
     sources = [*bundled.manifest.sources, SOURCE]
     notes = {"seed": str(seed)}
+    # Real tables are copied as they are, under the names and with the known times of the vault that they are from.
     with VaultWriter(folder, name=NAME, title=title, sources=sources, simulated=True, notes=notes) as writer:
         for entry in bundled.manifest.tables:
             if entry.name in specs.REAL:
@@ -81,6 +83,7 @@ def write_finsearch(
 
 
 def _add(writer: VaultWriter, world: SimulatedMarket, bundled: Vault) -> None:
+    """Add the tables that have simulated rows; those of instruments, series and pages have real rows besides."""
     import pandas as pd
 
     others: list[PricedIndex | PricedRate] = [*world.indices, *world.rates]
@@ -97,7 +100,14 @@ def _add(writer: VaultWriter, world: SimulatedMarket, bundled: Vault) -> None:
 
 
 def recipe_of(size: MarketSize, seed: int, real: str = BUNDLED_DIGEST) -> str:
-    """What decides the rows of a vault: its seed, its size, the program, and the real rows."""
+    """Digest of all that decides the rows of a vault: seed, size, the bytes of this program, and the real rows.
+
+    Args:
+        size: how large the simulated part is.
+        seed: the number from which every random draw of the simulated part follows.
+        real: digest of the vault with the real tables.
+    """
+    # Any change of the program makes the vault be built anew, since nobody can tell whether it changes a row.
     folder = resources.files(__package__)
     parts = [part for part in folder.iterdir() if part.name.endswith((".py", ".tsv"))]
     program = {part.name: sha256_of(part.read_bytes()) for part in parts}

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hours:
-    """When a market is open, in its own time.
+    """The days and hours at which a market is open, in its own time.
 
     Attributes:
-        calendar: exchange whose days it keeps; ``weekdays`` for all but Christmas and New Year's Day.
-        zone: its time zone.
-        opens: regular opening.
-        closes: regular close; early closes of the calendar come before it.
+        calendar: MIC of the exchange whose days it keeps; ``weekdays`` for all but Christmas and New Year's Day.
+        zone: name of its time zone.
+        opens: time of day of the regular opening, such as ``09:30``.
+        closes: time of day of the regular close; early closes of the calendar come before it.
     """
 
     calendar: str
@@ -43,7 +43,7 @@ LONDON = Hours("XLON", "Europe/London", "08:00", "16:30")
 COMEX = Hours("XNYS", "America/New_York", "08:20", "13:30")
 CBOT = Hours("XNYS", "America/Chicago", "07:20", "14:00")
 _LATER_UNTIL = {"XHKG": ("2011-03-07", "10:00")}
-"""First day of today's opening, and the opening before."""
+"""Exchanges that opened later once: the first day of today's opening, and the opening before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +51,9 @@ class ExchangeSessions:
     """Sessions of a market, in order.
 
     Attributes:
-        days: the day of each.
-        open_at: when it opened, in UTC.
-        close_at: when it closed, in UTC.
+        days: the day of each session.
+        open_at: the time at which each session opened, in UTC.
+        close_at: the time at which each session closed, in UTC.
     """
 
     days: pd.DatetimeIndex
@@ -63,7 +63,7 @@ class ExchangeSessions:
 
 @functools.cache
 def sessions(hours: Hours, first: date, last: date) -> ExchangeSessions:
-    """The sessions of a market from one day to another."""
+    """The sessions of a market from one day to another, both included."""
     import pandas as pd
 
     weekdays = pd.bdate_range(first, last)
@@ -76,6 +76,7 @@ def sessions(hours: Hours, first: date, last: date) -> ExchangeSessions:
     if hours.calendar in _LATER_UNTIL:
         until, opening = _LATER_UNTIL[hours.calendar]
         opens[days < pd.Timestamp(until)] = pd.Timedelta(f"{opening}:00")
+    # Hours are added in local time and then turned into UTC, so that they move with daylight saving.
     open_at, close_at = (
         (days + pd.TimedeltaIndex(each)).tz_localize(hours.zone).tz_convert("UTC") for each in (opens, closes)
     )
@@ -84,7 +85,7 @@ def sessions(hours: Hours, first: date, last: date) -> ExchangeSessions:
 
 @functools.cache
 def _exceptions(calendar: str) -> tuple[pd.DatetimeIndex, pd.Series]:
-    """Weekdays without a session, and the close of those that end early."""
+    """The weekdays on which an exchange has no session, and the time of the close on those that end early."""
     import pandas as pd
 
     if calendar == "weekdays":

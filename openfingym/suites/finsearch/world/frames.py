@@ -1,4 +1,4 @@
-"""The simulated markets as rows of the tables, and what the real ones are called beside them."""
+"""The simulated market as rows of the vault's tables, and rows that say what real instruments and series are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from openfingym.suites.finsearch.world.calendars import NEW_YORK, ExchangeSessions, Hours
-from openfingym.suites.finsearch.world.equities import PricedIndex, PricedLine, Review
+from openfingym.suites.finsearch.world.equities import PricedLine
+from openfingym.suites.finsearch.world.indices import PricedIndex, Review
 from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.specs import INSTRUMENTS, SERIES_INFO
 
@@ -26,25 +27,26 @@ _REAL_STOCKS = (
     ("MSFT", "Microsoft", "微软", "XNAS", "us-stocks-ohlcv", "msft_", ("MSFT.O", "Microsoft Corporation")),
     ("GOOG", "Google", "谷歌", "XNAS", "goog-ohlcv", "", ("GOOG.O", "Google Inc.")),
 )
+"""Real shares of the table ``market``: symbol, names, exchange, data set, how its channels begin, and aliases."""
 REAL_SPLITS = (("AAPL", date(2000, 6, 21)), ("MSFT", date(2003, 2, 18)), ("AAPL", date(2005, 2, 28)))
-"""Two for one, of the real shares in the days of which there are prices."""
+"""Splits of the real shares, all two for one, with the first day in new shares, on days of which there are prices."""
 _MATURITIES = {"1m": "1M", "3m": "3M", "6m": "6M", "1y": "1Y", "2y": "2Y", "3y": "3Y", "5y": "5Y", "7y": "7Y",
                "10y": "10Y", "20y": "20Y", "30y": "30Y"}  # fmt: skip
 
 
 def before_opening(day: date, hours: Hours) -> datetime:
-    """Midnight at the market, with which a day begins."""
+    """Midnight at a market, with which a day begins there, in UTC."""
     return datetime.combine(day, time(0), ZoneInfo(hours.zone)).astimezone(UTC)
 
 
 def after_close(day: date, hours: Hours) -> datetime:
-    """Three hours after the regular close: when what a company announces on a day is out."""
+    """Three hours after a market's regular close, in UTC: when what a company announces on a day is out."""
     at = datetime.combine(day, time.fromisoformat(hours.closes), ZoneInfo(hours.zone)) + timedelta(hours=3)
     return at.astimezone(UTC)
 
 
 def bars(lines: Sequence[PricedLine], others: Sequence[PricedIndex | PricedRate]) -> Iterator[pd.DataFrame]:
-    """Rows of ``bars``."""
+    """Rows of ``bars``, a frame for each instrument."""
     for line in lines:
         yield _bars(line.line.symbol, line.times, line.bars)
     for other in others:
@@ -52,6 +54,7 @@ def bars(lines: Sequence[PricedLine], others: Sequence[PricedIndex | PricedRate]
 
 
 def _bars(symbol: str, times: ExchangeSessions, values: Floats) -> pd.DataFrame:
+    """The bars of one instrument, each known with the close of its session."""
     import pandas as pd
 
     return pd.DataFrame(
@@ -88,7 +91,7 @@ def actions(lines: Sequence[PricedLine]) -> pd.DataFrame:
 
 
 def constituents(indices: Sequence[PricedIndex]) -> pd.DataFrame:
-    """Rows of ``constituents``."""
+    """Rows of ``constituents``: when a share joined an index, and, as a vintage of that, when it left."""
     import pandas as pd
 
     rows: list[tuple[str, str, date, date | None, datetime]] = []
@@ -98,6 +101,7 @@ def constituents(indices: Sequence[PricedIndex]) -> pd.DataFrame:
         for review in reviews:
             known = after_close(review.announced, index.hours)
             last = review.day - timedelta(days=1)
+            # Who leaves was a member up to the day before the review takes effect.
             left = sorted(set(member_since) - set(review.members))
             rows += [(index.symbol, symbol, member_since.pop(symbol), last, known) for symbol in left]
             for symbol in review.members:
@@ -110,7 +114,7 @@ def constituents(indices: Sequence[PricedIndex]) -> pd.DataFrame:
 def instruments(
     lines: Sequence[PricedLine], indices: Sequence[PricedIndex], rates: Sequence[PricedRate], bundled: Vault
 ) -> pd.DataFrame:
-    """Rows of ``instruments``: simulated ones, and the real ones of the bundled vault."""
+    """Rows of ``instruments``: the simulated ones, and the real ones that the bundled vault has prices of."""
     import pandas as pd
 
     rows = [*_lines(lines), *_indices(indices), *_rates(rates), *_real(bundled)]
@@ -121,9 +125,11 @@ _NOTHING: dict[str, object] = dict.fromkeys(INSTRUMENTS.columns) | {
     "aliases": [], "name_zh": "", "company": "", "share_class": "", "industry": "", "industry_zh": "",
     "dataset": "", "channel": "", "held_in": "bars", "simulated": True,
 }  # fmt: skip
+"""What a row of ``instruments`` has where it states nothing else."""
 
 
 def _lines(lines: Sequence[PricedLine]) -> Iterator[dict[str, object]]:
+    """Rows of shares; one that is delisted has a second vintage, known when that was announced."""
     for priced in lines:
         line, company = priced.line, priced.company
         row: dict[str, object] = {
@@ -151,56 +157,59 @@ def _lines(lines: Sequence[PricedLine]) -> Iterator[dict[str, object]]:
 
 
 def _indices(indices: Sequence[PricedIndex]) -> Iterator[dict[str, object]]:
-    for one in indices:
+    """Rows of indices."""
+    for index in indices:
         yield {
-            "symbol": one.symbol,
-            "aliases": [one.symbol.split(".")[0]],
-            "name": f"{one.name} (simulated)",
-            "name_zh": f"{one.name_zh}(模拟)",
-            "exchange": one.hours.calendar,
-            "calendar": one.hours.calendar,
-            "timezone": one.hours.zone,
-            "currency": one.currency,
-            "country": one.country,
+            "symbol": index.symbol,
+            "aliases": [index.symbol.split(".")[0]],
+            "name": f"{index.name} (simulated)",
+            "name_zh": f"{index.name_zh}(模拟)",
+            "exchange": index.hours.calendar,
+            "calendar": index.hours.calendar,
+            "timezone": index.hours.zone,
+            "currency": index.currency,
+            "country": index.country,
             "kind": "index",
             "quote_unit": "points",
-            "listed": one.times.days[0].date(),
-            "known_at": before_opening(one.times.days[0].date(), one.hours),
+            "listed": index.times.days[0].date(),
+            "known_at": before_opening(index.times.days[0].date(), index.hours),
         }
 
 
 def _rates(rates: Sequence[PricedRate]) -> Iterator[dict[str, object]]:
-    for one in rates:
+    """Rows of exchange rates, commodities and futures."""
+    for rate in rates:
         yield {
-            "symbol": one.symbol,
-            "aliases": list(one.aliases),
-            "name": f"{one.name} (simulated)",
-            "name_zh": f"{one.name_zh}(模拟)",
-            "exchange": one.exchange,
-            "calendar": one.hours.calendar,
-            "timezone": one.hours.zone,
-            "currency": one.currency,
-            "country": one.country,
-            "kind": one.kind,
-            "quote_unit": one.quote_unit,
-            "listed": one.times.days[0].date(),
-            "expires": one.expires,
-            "known_at": before_opening(one.times.days[0].date(), one.hours),
+            "symbol": rate.symbol,
+            "aliases": list(rate.aliases),
+            "name": f"{rate.name} (simulated)",
+            "name_zh": f"{rate.name_zh}(模拟)",
+            "exchange": rate.exchange,
+            "calendar": rate.hours.calendar,
+            "timezone": rate.hours.zone,
+            "currency": rate.currency,
+            "country": rate.country,
+            "kind": rate.kind,
+            "quote_unit": rate.quote_unit,
+            "listed": rate.times.days[0].date(),
+            "expires": rate.expires,
+            "known_at": before_opening(rate.times.days[0].date(), rate.hours),
         }
 
 
 def _real(bundled: Vault) -> Iterator[dict[str, object]]:
-    """Real instruments, known with the first of their prices."""
+    """Rows of real shares and reference rates, each known with the first of its prices."""
     first: dict[str, tuple[date, datetime]] = {}
     datasets: dict[str, list[str]] = {}
-    found = bundled.hindsight(_END).sql(
+    prices = bundled.hindsight(_END).sql(
         "SELECT dataset, channel, min(date) AS day, min(known_at) AS known FROM market GROUP BY ALL ORDER BY ALL"
     )
-    for row in found:
+    for row in prices:
         dataset, channel, day = str(row["dataset"]), str(row["channel"]), row["day"]
         known = row["known"]
         assert isinstance(day, date)
         assert isinstance(known, datetime)
+        # A rate may be in two data sets, one after the other in time.
         datasets.setdefault(channel, []).append(dataset)
         first[channel] = min(first.get(channel, (day, known)), (day, known))
     for symbol, name, name_zh, exchange, dataset, channel, aliases in _REAL_STOCKS:
@@ -228,10 +237,11 @@ def _real(bundled: Vault) -> Iterator[dict[str, object]]:
 
 
 _END = datetime(2100, 1, 1, tzinfo=UTC)
+"""A time by which everything is known."""
 
 
 def real_series(bundled: Vault) -> pd.DataFrame:
-    """Rows of ``series_info`` for the real series of the bundled vault."""
+    """Rows of ``series_info`` for the real series of the bundled vault, each known with its first figure."""
     import pandas as pd
 
     view = bundled.hindsight(_END)
@@ -256,6 +266,7 @@ def real_series(bundled: Vault) -> pd.DataFrame:
         rows.append({**nothing, **row, "series": f"UST{maturity}", "name": f"US Treasury par yield, {maturity}",
                      "name_zh": f"美国国债收益率 {maturity}", "units": "%", "frequency": "daily", "country": "US",
                      "topic": "rates", "source": "US Department of the Treasury", "held_in": "market"})  # fmt: skip
+    # A vault of a user's own may have statements without a target range.
     (first,) = view.sql("SELECT min(known_at) AS known_at FROM fomc_statements WHERE target_lower IS NOT NULL")
     for side in ("lower", "upper") if first["known_at"] else ():
         rows.append({**nothing, **first, "series": f"FED_TARGET_{side.upper()}",
@@ -266,9 +277,9 @@ def real_series(bundled: Vault) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def series(found: Sequence[object]) -> pd.DataFrame:
+def series(figures: Sequence[object]) -> pd.DataFrame:
     """Rows of ``series``."""
     import pandas as pd
 
     names = ("series", "reference_date", "value", "release", "known_at")
-    return pd.DataFrame({name: [getattr(point, name) for point in found] for name in names})
+    return pd.DataFrame({name: [getattr(figure, name) for figure in figures] for name in names})

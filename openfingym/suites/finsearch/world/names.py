@@ -1,4 +1,4 @@
-"""Words that names of the simulated companies are made of. None is meant to be the name of a real company."""
+"""Words that the names of the simulated companies are made of; none is meant to be the name of a real company."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Industry:
-    """An industry of the simulated market's own classification, with what companies in it are called and sell.
+    """An industry of the simulated market's own classification.
 
     Attributes:
-        name: its name in English.
-        name_zh: its name in Chinese.
-        endings: last words of names.
-        endings_zh: last words of Chinese names.
-        segments: parts of the business, in English and Chinese.
-        margin: gross margin that is usual.
-        growth: growth of revenue a year that is usual.
-        research: share of revenue spent on research.
+        name: name of the industry in English.
+        name_zh: name of the industry in Chinese.
+        endings: last words of its companies' names in English.
+        endings_zh: last words of their names in Chinese.
+        segments: parts of the business, each in English and Chinese.
+        margin: usual gross margin, as a share of revenue.
+        growth: usual growth of revenue a year, as a share.
+        research: usual share of revenue that is spent on research.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Who is in the simulated market: companies with their listings, fiscal years, currencies and standards."""
+"""The companies of the simulated market, with their listings, fiscal years, currencies and accounting standards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openfingym.suites.finsearch.world.draws import stream
 from openfingym.suites.finsearch.world.names import INDUSTRIES, STEMS, STEMS_ZH, Industry
 
 FISCAL_ENDS = (12, 12, 12, 12, 1, 3, 6, 9, 12, 5)
-"""Last months of fiscal years of US companies, in turn."""
+"""Last months of the fiscal years of companies listed in the US, in turn."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class MarketSize:
 
     Attributes:
         first_day: first day of prices; reports go back two years before a listing.
-        last_day: last day of everything.
-        us: companies listed in the US.
-        mainland: companies with A shares alone.
-        hong_kong: companies with shares in Hong Kong alone.
-        dual: companies with A and H shares.
+        last_day: last day of prices, reports, statistics and pages.
+        us: number of companies listed in the US.
+        mainland: number of companies with A shares alone.
+        hong_kong: number of companies with shares in Hong Kong alone.
+        dual: number of companies with A shares and H shares.
     """
 
     first_day: date = date(2009, 1, 5)
@@ -48,16 +48,20 @@ class MarketSize:
 
 @dataclass(frozen=True)
 class ShareLine:
-    """Shares of a company on an exchange."""
+    """A class of shares of a company, which trades on one exchange."""
 
     symbol: str
     share_class: str
+    """``common``, ``A`` or ``H``."""
     hours: Hours
     exchange: str
+    """MIC of the exchange."""
     currency: str
+    """Currency in which it trades."""
     listed: date
+    """First day of trading."""
     shares: float
-    """Shares of this class at the listing."""
+    """Number of shares of this class at the listing."""
 
 
 @dataclass(frozen=True)
@@ -68,31 +72,45 @@ class SimulatedCompany:
     name: str
     name_zh: str
     home: str
-    """us, cn or hk."""
+    """Region: us, cn or hk."""
     industry: Industry
     fiscal_end: int
     """Last month of the fiscal year."""
     currency: str
-    """Of its reports."""
+    """Currency of its reports."""
     standards: tuple[str, ...]
+    """Accounting standards of its reports, the main one first."""
     scale: float
-    """Whole units of currency in a figure of its reports."""
+    """Whole units of currency in one of the unit of its reports: 1, 1e3 or 1e6."""
     unit: str
+    """Unit of its reports in words, such as ``million USD``."""
     lines: tuple[ShareLine, ...]
+    """Its shares, the first listed first."""
 
     @property
     def listed(self) -> date:
-        """Day of the first listing."""
+        """The day of the first listing."""
         return min(line.listed for line in self.lines)
 
 
 def companies(size: MarketSize, seed: int) -> tuple[SimulatedCompany, ...]:
-    """All companies of a world."""
+    """All companies of a world.
+
+    Args:
+        size: how many of each kind there are.
+        seed: the number from which every random draw of the world follows.
+    """
     return (*_american(size, seed), *_chinese(size, seed))
 
 
 def _listing(size: MarketSize, number: int, draw: float) -> date:
-    """Half are there from the beginning; the others come in the first two thirds."""
+    """The day of a listing: half of the companies are there from the beginning, others come in the first two thirds.
+
+    Args:
+        size: how large the world is.
+        number: number of the company among those of its region.
+        draw: a random number from 0 to 1.
+    """
     if number % 2 == 0:
         return size.first_day
     days = (size.last_day - size.first_day).days * 2 // 3
@@ -100,10 +118,12 @@ def _listing(size: MarketSize, number: int, draw: float) -> date:
 
 
 def _american(size: MarketSize, seed: int) -> Iterator[SimulatedCompany]:
+    """The companies that are listed in the US."""
     for number, stem in enumerate(STEMS[: size.us]):
         rng = stream(seed, "company", "us", number)
         industry = INDUSTRIES[number % len(INDUSTRIES)]
         ending = industry.endings[int(rng.integers(len(industry.endings)))]
+        # Halvern Photonics is HLVP: the first letter, two consonants, and the first letter of the ending.
         letters = [letter for letter in stem.upper() if letter.isalpha()]
         ticker = letters[0] + "".join(letter for letter in letters[1:] if letter not in "AEIOUY")[:2] + ending[0]
         thousands = number % 3 == 2
@@ -136,6 +156,7 @@ def _american(size: MarketSize, seed: int) -> Iterator[SimulatedCompany]:
 
 
 def _chinese(size: MarketSize, seed: int) -> Iterator[SimulatedCompany]:
+    """The companies of Greater China: with A shares, with shares in Hong Kong, and with both."""
     kinds = ["cn"] * size.mainland + ["hk"] * size.hong_kong + ["dual"] * size.dual
     for number, (kind, (stem, stem_zh)) in enumerate(zip(kinds, STEMS_ZH, strict=False)):
         rng = stream(seed, "company", "cn", number)
@@ -151,6 +172,7 @@ def _chinese(size: MarketSize, seed: int) -> Iterator[SimulatedCompany]:
             )
             lines.append(ShareLine(code, "A", SHANGHAI, "XSHG" if shanghai else "XSHE", "CNY", listed, shares))
         if kind != "cn":
+            # The H shares of a dual listing come 500 days after the A shares, and are three for every ten of them.
             h_listed = listed if kind == "hk" else min(listed + timedelta(days=500), size.last_day - timedelta(days=90))
             h_shares = shares if kind == "hk" else round(shares * 0.3, -6)
             lines.append(

@@ -1,12 +1,13 @@
-"""The simulated part of the world from a seed: companies, prices, reports and statistics."""
+"""Simulating the market from a seed: companies, prices, reports and statistics."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openfingym.suites.finsearch.world.equities import PricedIndex, PricedLine, price_companies, price_indices
-from openfingym.suites.finsearch.world.macro import Point, points
+from openfingym.suites.finsearch.world.equities import PricedLine, price_companies
+from openfingym.suites.finsearch.world.indices import PricedIndex, price_indices
+from openfingym.suites.finsearch.world.macro import ReleasedFigure, points
 from openfingym.suites.finsearch.world.paths import make_paths
 from openfingym.suites.finsearch.world.rates import PricedRate, price_rates
 from openfingym.suites.finsearch.world.roster import MarketSize, SimulatedCompany, companies
@@ -15,17 +16,17 @@ from openfingym.suites.finsearch.world.statements import StatementRow, statement
 
 @dataclass(frozen=True, eq=False)
 class SimulatedMarket:
-    """What a simulation made.
+    """A simulated market.
 
     Attributes:
         size: how large it is.
-        seed: the world.
-        companies: who there is.
-        lines: their shares, with prices and actions.
-        indices: indices with prices.
-        rates: exchange rates, commodities and futures with prices.
-        reported: every figure of every report.
-        points: every figure of every statistic.
+        seed: the number from which every random draw of it followed.
+        companies: its companies.
+        lines: the shares of the companies, with prices and actions.
+        indices: indices with their levels.
+        rates: exchange rates, commodities and futures with their prices.
+        reported: every figure of every report, by company in the order of its reports.
+        points: every figure of every statistic, with vintages.
     """
 
     size: MarketSize
@@ -35,15 +36,21 @@ class SimulatedMarket:
     indices: Sequence[PricedIndex]
     rates: Sequence[PricedRate]
     reported: Sequence[StatementRow]
-    points: Sequence[Point]
+    points: Sequence[ReleasedFigure]
 
 
 def simulate(size: MarketSize | None = None, *, seed: int = 0) -> SimulatedMarket:
-    """A world; the same seed and size give the same one."""
+    """A simulated market; the same size and seed give the same one.
+
+    Args:
+        size: how large it is; None for the default.
+        seed: the number from which every random draw follows.
+    """
     size = size or MarketSize()
     paths = make_paths(size, seed)
     every = companies(size, seed)
     lines = price_companies(size, seed, paths, every)
+    # Each part has streams of random numbers of its own, so that their order does not matter.
     return SimulatedMarket(
         size,
         seed,

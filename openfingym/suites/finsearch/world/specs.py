@@ -1,6 +1,6 @@
-"""Tables of the simulated part, beside those of the bundled vault.
+"""Tables of the vault ``finsearch`` besides those of the bundled vault: their columns, keys and known times.
 
-A vault of somebody's own with some of these tables is searched by the same tools; see ``docs/finsearch-data.md``.
+A vault of a user's own with some of these tables is searched by the same tools; see ``docs/finsearch-data.md``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from openfingym.vault.spec import TableSpec
 INSTRUMENTS = TableSpec(
     name="instruments",
     columns={
-        "symbol": "VARCHAR",  # HLVN.US, 660101.SH, 76012.HK, USDCNY-ONSHORE, TN2406.FUT; real ones: AAPL, EURUSD
+        "symbol": "VARCHAR",  # HLVP.US, 660101.SH, 76012.HK, USDCNY-ONSHORE, TN2406.FUT; real ones: AAPL, EURUSD
         "aliases": "VARCHAR[]",
         "name": "VARCHAR",
         "name_zh": "VARCHAR",

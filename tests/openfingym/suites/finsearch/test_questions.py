@@ -14,15 +14,16 @@ from openfingym.answers.guide import lint
 from openfingym.cli.questions import questions
 from openfingym.suites.finsearch.questions.composition import COMPOSITION, TURN, compose
 from openfingym.suites.finsearch.questions.drawing import SkipError
-from openfingym.suites.finsearch.questions.kept import kept_pool, script_of
 from openfingym.suites.finsearch.questions.masks import masked, without_names
 from openfingym.suites.finsearch.questions.pool import LIKE, unique
+from openfingym.suites.finsearch.questions.pool_file import stored_pool
 from openfingym.suites.finsearch.questions.problem import situation
+from openfingym.suites.finsearch.questions.program_text import script_of
 from openfingym.suites.finsearch.questions.sources import VaultSources
 from openfingym.suites.registry import find_suite
 from openfingym.vault import Vault
 
-POOL = kept_pool().problems
+POOL = stored_pool().problems
 
 
 @pytest.fixture(scope="module")

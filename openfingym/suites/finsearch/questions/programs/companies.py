@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 
 Params = dict[str, Any]
 YEAR, QUARTER, HALF, NINE_MONTHS, POINT = (350, 380), (80, 100), (170, 190), (260, 285), (0, 0)
+"""Least and most days of a period: a fiscal year has twelve months, or 52 or 53 weeks; a point in time has no days."""
 
 
 def filed(w: Sources, p: Params) -> list[Fact]:
     """What was filed of an item for the period of this length that ends on this day, first filed first."""
     low, high = p["days"]
-    found = w.facts(p["company"], p["item"], p["end"], p.get("segment"), p.get("standard"))
-    return [fact for fact in found if low <= fact.days <= high]
+    facts = w.facts(p["company"], p["item"], p["end"], p.get("segment"), p.get("standard"))
+    return [fact for fact in facts if low <= fact.days <= high]
 
 
 def value(w: Sources, p: Params) -> float:
@@ -30,15 +31,15 @@ def item_value(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def restated_by(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how much a figure was changed, from the first filing that has it to the last."""
-    found = filed(w, p)
-    return ((found[-1].value - found[0].value) / p.get("scale", 1.0),)
+    """The change of a figure from the first filing that has it to the last."""
+    vintages = filed(w, p)
+    return ((vintages[-1].value - vintages[0].value) / p.get("scale", 1.0),)
 
 
 def first_filing(w: Sources, p: Params) -> tuple[Any, ...]:
-    """The day on which a figure was first filed, and the figure."""
-    found = filed(w, p)
-    return (found[-1 if p.get("vintage") == "last" else 0].filed, value(w, p))
+    """The day on which a figure was first filed, or filed last, and the figure."""
+    vintages = filed(w, p)
+    return (vintages[-1 if p.get("vintage") == "last" else 0].filed, value(w, p))
 
 
 def growth(w: Sources, p: Params) -> tuple[Any, ...]:
@@ -67,11 +68,6 @@ def sum_of_periods(w: Sources, p: Params) -> tuple[Any, ...]:
     return (sum(value(w, {**p, "end": end}) for end in p["ends"]),)
 
 
-def mean_of_points(w: Sources, p: Params) -> tuple[Any, ...]:
-    """The mean of an item at several points in time."""
-    return (sum(value(w, {**p, "end": end}) for end in p["ends"]) / len(p["ends"]),)
-
-
 def rest_of_year(w: Sources, p: Params) -> tuple[Any, ...]:
     """The last quarter: the fiscal year less its first nine months."""
     year = value(w, {**p, "days": (350, 380)})
@@ -97,14 +93,15 @@ def half_on_half(w: Sources, p: Params) -> tuple[Any, ...]:
 def latest_period_of(w: Sources, p: Params) -> Fact:
     """The fact of the latest period of this length, as first filed."""
     low, high = p["days"]
-    found = [
+    facts = [
         fact
         for fact in w.facts(p["company"], p["item"], None, p.get("segment"), p.get("standard"))
         if low <= fact.days <= high
     ]
-    ends = sorted({fact.end for fact in found})
+    ends = sorted({fact.end for fact in facts})
     end = ends[-1 - p.get("back", 0)]
-    return next(fact for fact in found if fact.end == end)
+    # Facts are in the order in which they were filed, so the first of the period is the one in its own report.
+    return next(fact for fact in facts if fact.end == end)
 
 
 def latest_reported(w: Sources, p: Params) -> tuple[Any, ...]:
@@ -123,26 +120,29 @@ def latest_reported_growth(w: Sources, p: Params) -> tuple[Any, ...]:
     fact = latest_period_of(w, p)
     low, high = p["days"]
     year = str(int(fact.end[:4]) - 1)
+    # The comparative is in the same filing and ends twelve months earlier. A fiscal year of 52 or 53 weeks may end in
+    # the next month, so one month off is allowed where the calendar year is not the one before.
     same = [
-        one
-        for one in w.facts(p["company"], p["item"], None, p.get("segment"), p.get("standard"))
-        if low <= one.days <= high
-        and one.accession == fact.accession
-        and one.end != fact.end
-        and abs(months(one.end) - months(fact.end) + 12) <= 0 + (one.end[:4] != year)
+        other
+        for other in w.facts(p["company"], p["item"], None, p.get("segment"), p.get("standard"))
+        if low <= other.days <= high
+        and other.accession == fact.accession
+        and other.end != fact.end
+        and abs(months(other.end) - months(fact.end) + 12) <= int(other.end[:4] != year)
     ]
     return (100.0 * (fact.value / same[-1].value - 1.0),)
 
 
 def months(day: str) -> int:
     """Months since year 0 of the month whose end is nearest."""
+    # A period that ends in the first week of a month is taken for one of the month before.
     return 12 * int(day[:4]) + int(day[5:7]) - (int(day[8:]) <= 7)
 
 
 def latest_margin(w: Sources, p: Params) -> tuple[Any, ...]:
     """One item over another, of the latest period that was reported, in percent."""
     fact = latest_period_of(w, p)
-    below = next(one for one in w.facts(p["company"], p["below"], fact.end) if one.start == fact.start)
+    below = next(other for other in w.facts(p["company"], p["below"], fact.end) if other.start == fact.start)
     return (100.0 * fact.value / below.value,)
 
 
@@ -165,8 +165,8 @@ def yearly_ratio(w: Sources, p: Params) -> list[tuple[Any, ...]]:
 
 def ratio_changes(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(fiscal year, change of a ratio from the year before in percentage points)."""
-    found = yearly_ratio(w, p)
-    return [(year, new - old) for (_, old), (year, new) in itertools.pairwise(found)]
+    ratios = yearly_ratio(w, p)
+    return [(year, new - old) for (_, old), (year, new) in itertools.pairwise(ratios)]
 
 
 def best_year(w: Sources, p: Params) -> tuple[Any, ...]:
@@ -186,8 +186,8 @@ def compound_growth(w: Sources, p: Params) -> tuple[Any, ...]:
 def ranked_companies(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(company, figure, growth or ratio) of several companies, the largest first."""
     take = {"value": item_value, "growth": growth, "ratio": ratio}[p["of"]]
-    found = [(name, take(w, {**p, **own})[0]) for name, own in p["companies"]]
-    return sorted(found, key=lambda row: -row[1])
+    rows = [(name, take(w, {**p, **own})[0]) for name, own in p["companies"]]
+    return sorted(rows, key=lambda row: -row[1])
 
 
 def first_of_companies(w: Sources, p: Params) -> tuple[Any, ...]:
@@ -208,19 +208,10 @@ def in_currency(w: Sources, p: Params) -> tuple[Any, ...]:
     return (amount,)
 
 
-def yearly_in_currency(w: Sources, p: Params) -> list[tuple[Any, ...]]:
-    """(fiscal year, figure translated at the last rate on or before its end) of several years."""
-    found = []
-    for year, end in p["years"]:
-        amount = value(w, {**p, "end": end})
-        for symbol, power in p["legs"]:
-            amount *= w.closes(symbol, f"{int(end[:4]) - 1}{end[4:]}", end)[-1][1] ** power
-        found.append((year, amount))
-    return found
-
-
 def in_average_rate(w: Sources, p: Params) -> tuple[Any, ...]:
-    """A figure of a period in US dollars, translated at the mean of the daily rates of the period."""
+    """A figure of a period in US dollars, translated at the mean of the daily rates of the period; a power of -1 is for
+    a rate that is quoted in dollars.
+    """
     fact = filed(w, p)[0]
     closes = w.closes(p["symbol"], fact.start or fact.end, fact.end)
     mean = sum(rate for _, rate in closes) / len(closes)
@@ -238,8 +229,8 @@ def earnings_in_new_shares(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(fiscal year, figure a share as first filed, figure a share in today's shares) over a split."""
     rows = []
     for year, end in p["years"]:
-        found = filed(w, {**p, "end": end})
-        rows.append((year, found[0].value, found[0].value / p["split"] if end < p["before"] else found[0].value))
+        first = filed(w, {**p, "end": end})[0].value
+        rows.append((year, first, first / p["split"] if end < p["before"] else first))
     return rows
 
 

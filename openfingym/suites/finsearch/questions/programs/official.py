@@ -39,28 +39,28 @@ def latest_compared(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def latest_revision(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how much the period before the latest was changed since it was first published."""
+    """The change of the figure of the period before the latest since it was first published."""
     period, _ = w.points(p["series"])[-2]
-    found = w.vintages(p["series"], period)
-    return ((found[-1].value - found[0].value) / p.get("scale", 1.0),)
+    vintages = w.vintages(p["series"], period)
+    return ((vintages[-1].value - vintages[0].value) / p.get("scale", 1.0),)
 
 
 def value_of(w: Sources, p: Params) -> tuple[Any, ...]:
     """The value of a period as it was first published, or as it is known now."""
-    found = w.vintages(p["series"], p["period"])
-    return (found[0 if p["vintage"] == "first" else -1].value / p.get("scale", 1.0),)
+    vintages = w.vintages(p["series"], p["period"])
+    return (vintages[0 if p["vintage"] == "first" else -1].value / p.get("scale", 1.0),)
 
 
 def revision_of(w: Sources, p: Params) -> tuple[Any, ...]:
-    """From its first publication to now: by how much the value of a period was changed."""
-    found = w.vintages(p["series"], p["period"])
-    return (compared(found[-1].value, found[0].value, p),)
+    """The change of the value of a period from its first publication to now."""
+    vintages = w.vintages(p["series"], p["period"])
+    return (compared(vintages[-1].value, vintages[0].value, p),)
 
 
 def value_known_on(w: Sources, p: Params) -> tuple[Any, ...]:
     """The value of a period as it was known at the end of a day."""
-    found = [one for one in w.vintages(p["series"], p["period"]) if one.known <= p["day"]]
-    return (found[-1].value / p.get("scale", 1.0),)
+    known = [vintage for vintage in w.vintages(p["series"], p["period"]) if vintage.known <= p["day"]]
+    return (known[-1].value / p.get("scale", 1.0),)
 
 
 def compared_periods(w: Sources, p: Params) -> tuple[Any, ...]:
@@ -69,31 +69,26 @@ def compared_periods(w: Sources, p: Params) -> tuple[Any, ...]:
     return (compared(values[p["period"]], values[p["base"]], p),)
 
 
-def first_known(w: Sources, p: Params) -> tuple[Any, ...]:
-    """The day from which the value of a period was known, and the value that was known then."""
-    first = w.vintages(p["series"], p["period"])[0]
-    return (first.known, first.value / p.get("scale", 1.0))
-
-
 def extreme_period(w: Sources, p: Params) -> tuple[Any, ...]:
     """The period of the highest or lowest value, as known now, and the value."""
     sign = -1.0 if p["which"] == "lowest" else 1.0
-    found = sorted(w.points(p["series"], p["first"], p["last"]), key=lambda one: -sign * one[1])
-    period, value = found[p.get("rank", 0)]
+    ordered = sorted(w.points(p["series"], p["first"], p["last"]), key=lambda point: -sign * point[1])
+    period, value = ordered[p.get("rank", 0)]
     return (period[:7], value / p.get("scale", 1.0))
 
 
 def largest_change(w: Sources, p: Params) -> tuple[Any, ...]:
     """The period of the largest rise or fall from so many periods before, as known now, and its size."""
-    found = w.points(p["series"], p["first"], p["last"])
-    lag = p.get("lag", 1)
-    moves = [(period[:7], compared(new, old, p)) for (_, old), (period, new) in zip(found, found[lag:], strict=False)]
+    points = w.points(p["series"], p["first"], p["last"])
+    # Each period beside the one so many periods before it.
+    pairs = zip(points, points[p.get("lag", 1) :], strict=False)
+    moves = [(period[:7], compared(new, old, p)) for (_, old), (period, new) in pairs]
     sign = -1.0 if p["which"] == "fall" else 1.0
-    return sorted(moves, key=lambda one: -sign * one[1])[p.get("rank", 0)]
+    return sorted(moves, key=lambda move: -sign * move[1])[p.get("rank", 0)]
 
 
 def count_periods(w: Sources, p: Params) -> tuple[Any, ...]:
-    """In how many periods the value was above, or below, a level, as known now."""
+    """The number of periods in which the value was above, or below, a level, as known now."""
     above = p["which"] == "above"
     values = [value for _, value in w.points(p["series"], p["first"], p["last"])]
     return (sum(value > p["level"] if above else value < p["level"] for value in values),)
@@ -113,36 +108,37 @@ def yearly_means(w: Sources, p: Params) -> list[tuple[Any, ...]]:
 
 def growth_table(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(period, change from so many periods before) of a span of periods, as known now."""
-    found = w.points(p["series"], p["first"], p["last"])
-    lag = p["lag"]
-    moves = zip(found, found[lag:], strict=False)
-    return [(period[:7], compared(new, old, p)) for (_, old), (period, new) in moves]
+    points = w.points(p["series"], p["first"], p["last"])
+    # Each period beside the one so many periods before it.
+    pairs = zip(points, points[p["lag"] :], strict=False)
+    return [(period[:7], compared(new, old, p)) for (_, old), (period, new) in pairs]
 
 
 def difference_of_series(w: Sources, p: Params) -> tuple[Any, ...]:
     """The period in which one series exceeded another most, or least, and the difference, as known now."""
-    one, other = (dict(w.points(series, p["first"], p["last"])) for series in p["pair"])
+    first, second = (dict(w.points(series, p["first"], p["last"])) for series in p["pair"])
     sign = -1.0 if p["which"] == "least" else 1.0
-    found = [(period[:7], (one[period] - other[period]) / p["scale"]) for period in sorted(one.keys() & other.keys())]
-    return sorted(found, key=lambda row: -sign * row[1])[p.get("rank", 0)]
+    periods = sorted(first.keys() & second.keys())
+    differences = [(period[:7], (first[period] - second[period]) / p["scale"]) for period in periods]
+    return sorted(differences, key=lambda row: -sign * row[1])[p.get("rank", 0)]
 
 
 def largest_revision(w: Sources, p: Params) -> tuple[Any, ...]:
-    """Of a span of periods, the one whose value was changed most since first published, and by how much."""
-    found = []
+    """The period of a span whose value was changed most since it was first published, and the change."""
+    revisions = []
     for period, _ in w.points(p["series"], p["first"], p["last"]):
         vintages = w.vintages(p["series"], period)
-        found.append((period[:7], (vintages[-1].value - vintages[0].value) / p.get("scale", 1.0)))
-    return sorted(found, key=lambda row: -abs(row[1]))[p.get("rank", 0)]
+        revisions.append((period[:7], (vintages[-1].value - vintages[0].value) / p.get("scale", 1.0)))
+    return sorted(revisions, key=lambda row: -abs(row[1]))[p.get("rank", 0)]
 
 
 def growth_of_several(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(name, change between two periods) of several series, the largest first, as known now."""
-    found = []
+    changes = []
     for name, series in p["named"]:
         values = dict(w.points(series))
-        found.append((name, compared(values[p["to"]], values[p["from"]], p)))
-    return sorted(found, key=lambda row: -row[1])
+        changes.append((name, compared(values[p["to"]], values[p["from"]], p)))
+    return sorted(changes, key=lambda row: -row[1])
 
 
 def target_range(w: Sources, p: Params) -> tuple[Any, ...]:
@@ -152,38 +148,33 @@ def target_range(w: Sources, p: Params) -> tuple[Any, ...]:
     return (lower, upper)
 
 
-def target_middle(w: Sources, p: Params) -> tuple[Any, ...]:
-    """The middle of the target range."""
-    lower, upper = target_range(w, p)
-    return ((lower + upper) / 2.0,)
-
-
 def last_change(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day of the latest statement that changed the target range, and by how many basis points."""
-    found = w.points(p["bounds"][1])
-    moves = [(day, 100.0 * (new - old)) for (_, old), (day, new) in itertools.pairwise(found) if new != old]
+    # The range moves as a whole, so its upper bound tells.
+    upper = w.points(p["bounds"][1])
+    moves = [(day, 100.0 * (new - old)) for (_, old), (day, new) in itertools.pairwise(upper) if new != old]
     return moves[-1 - p.get("back", 0)]
 
 
 def target_changes(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(day, change in basis points, new upper bound) of all changes of the target range in a span of days."""
-    found = w.points(p["bounds"][1], last=p["last"])
-    moves = itertools.pairwise(found)
-    return [(day, 100.0 * (new - old), new) for (_, old), (day, new) in moves if new != old and day >= p["first"]]
+    # From the beginning, so that the first change of the span is measured from the statement before it.
+    statements = itertools.pairwise(w.points(p["bounds"][1], last=p["last"]))
+    return [(day, 100.0 * (new - old), new) for (_, old), (day, new) in statements if new != old and day >= p["first"]]
 
 
 def target_total(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how many basis points the upper bound was changed in a span of days, and how many statements changed it."""
+    """The total change of the upper bound in a span of days, in basis points, and how many statements changed it."""
     moves = target_changes(w, p)
     return (sum(move for _, move, _ in moves), len(moves))
 
 
 def yields_on_decisions(w: Sources, p: Params) -> tuple[Any, ...]:
-    """Of the days of statements in a span, the one on which a yield changed most from the day before, and by how many
+    """The day of a statement on which a yield changed most from the day before, in a span of days, and the change in
     basis points.
     """
     days = [day for day, _ in w.points(p["bounds"][1], p["first"], p["last"])]
     closes = w.closes(p["yield"])
     moves = {day: 100.0 * (new - old) for (_, old), (day, new) in itertools.pairwise(closes)}
-    found = sorted(((day, moves[day]) for day in days if day in moves), key=lambda row: -abs(row[1]))
-    return found[p.get("rank", 0)]
+    ordered = sorted(((day, moves[day]) for day in days if day in moves), key=lambda row: -abs(row[1]))
+    return ordered[p.get("rank", 0)]

@@ -16,7 +16,7 @@ def last_close(w: Sources, symbol: str, p: Params) -> float:
 
 
 def premium(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how many percent the A share is dearer than the H share, in yuan."""
+    """The premium in percent of the A share over the H share, whose price is turned into yuan at a rate."""
     a_share, h_share, rate = (last_close(w, symbol, p) for symbol in (p["a"], p["h"], p["rate"]))
     return (100.0 * (a_share / (h_share * rate) - 1.0),)
 
@@ -31,7 +31,7 @@ def premiums(w: Sources, p: Params) -> list[tuple[str, float]]:
 def extreme_premium(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day of the highest or lowest premium of the A share, and the premium."""
     sign = -1.0 if p["which"] == "lowest" else 1.0
-    return sorted(premiums(w, p), key=lambda one: -sign * one[1])[p.get("rank", 0)]
+    return sorted(premiums(w, p), key=lambda row: -sign * row[1])[p.get("rank", 0)]
 
 
 def dual_value(w: Sources, p: Params) -> tuple[Any, ...]:
@@ -47,8 +47,8 @@ def dual_value(w: Sources, p: Params) -> tuple[Any, ...]:
 
 
 def dividends(w: Sources, p: Params) -> tuple[Any, ...]:
-    """Dividends a share whose ex-dividend days are in a span."""
-    return (sum(v for day, kind, v in w.actions(p["symbol"]) if kind == "dividend" and p["first"] <= day <= p["last"]),)
+    """The sum of the dividends a share whose ex-dividend days are in a span."""
+    return (sum(amount for _, amount in dividend_table(w, p)),)
 
 
 def total_return(w: Sources, p: Params) -> tuple[Any, ...]:
@@ -60,6 +60,7 @@ def total_return(w: Sources, p: Params) -> tuple[Any, ...]:
             if kind == "split" and p.get("splits", True):
                 shares *= value
             elif kind == "dividend" and p.get("cash", True):
+                # A dividend is per share as of its day: after a split, one share of the beginning gets several.
                 cash += shares * value
     return (100.0 * ((shares * closes[p["to"]] + cash) / closes[p["from"]] - 1.0),)
 
@@ -67,12 +68,14 @@ def total_return(w: Sources, p: Params) -> tuple[Any, ...]:
 def dividend_table(w: Sources, p: Params) -> list[tuple[Any, ...]]:
     """(ex-dividend day, dividend a share) of a span of days."""
     return [
-        (day, v) for day, kind, v in w.actions(p["symbol"]) if kind == "dividend" and p["first"] <= day <= p["last"]
+        (day, amount)
+        for day, kind, amount in w.actions(p["symbol"])
+        if kind == "dividend" and p["first"] <= day <= p["last"]
     ]
 
 
 def latest_gap(w: Sources, p: Params) -> tuple[Any, ...]:
-    """By how much the first of two rates is above the second, on the last day that both have."""
+    """The difference of the first of two rates over the second, on the last day that has both."""
     first, second = (dict(w.closes(symbol, p["first"])) for symbol in p["symbols"])
     day = sorted(first.keys() & second.keys())[-1 - p.get("back", 0)]
     return ((first[day] - second[day]) * p["scale"],)
@@ -82,14 +85,14 @@ def extreme_gap(w: Sources, p: Params) -> tuple[Any, ...]:
     """The day on which the first of two rates was above the second most, or least, and by how much."""
     first, second = (dict(w.closes(symbol, p["first"], p["last"])) for symbol in p["symbols"])
     sign = -1.0 if p["which"] == "least" else 1.0
-    found = [(day, (first[day] - second[day]) * p["scale"]) for day in sorted(first.keys() & second.keys())]
-    return sorted(found, key=lambda one: -sign * one[1])[p.get("rank", 0)]
+    gaps = [(day, (first[day] - second[day]) * p["scale"]) for day in sorted(first.keys() & second.keys())]
+    return sorted(gaps, key=lambda row: -sign * row[1])[p.get("rank", 0)]
 
 
 def constituent_best(w: Sources, p: Params) -> tuple[Any, ...]:
-    """Of several shares, the one of the largest change between two days in percent, splits counted, and the change."""
-    found = []
+    """The share with the largest change of several between two days, in percent, splits counted, and the change."""
+    returns = []
     for name, symbol in p["named"]:
         own = {"symbol": symbol, "from": p["from"], "to": p["to"], "cash": False, "splits": p.get("splits", True)}
-        found.append((name, total_return(w, own)[0]))
-    return sorted(found, key=lambda one: -one[1])[p.get("rank", 0)]
+        returns.append((name, total_return(w, own)[0]))
+    return sorted(returns, key=lambda row: -row[1])[p.get("rank", 0)]

@@ -1,24 +1,25 @@
-"""Questions on the GDP of four economies, in vintages."""
+"""Questions on the real GDP of four economies, in vintages."""
 
 from __future__ import annotations
 
-from openfingym.suites.finsearch.questions.drawing import Draft, Draw, DrawnQuestion, SkipError, shifted, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, percent, shifted, template
 from openfingym.suites.finsearch.questions.programs import official
-from openfingym.suites.finsearch.questions.templates.macro import ACCOUNTS, COMPUTED, COUNTRIES, GDP, _draft, _percent
-
-# --- national accounts -------------------------------------------------------------------------------------------------
+from openfingym.suites.finsearch.questions.templates.macro import ACCOUNTS, COMPUTED, COUNTRIES, GDP, _draft
 
 
 def _quarter(period: str) -> str:
+    """A quarter in words, from its first day."""
     return f"the {('first', 'second', 'third', 'fourth')[(int(period[5:7]) - 1) // 3]} quarter of {period[:4]}"
 
 
 def _back(period: str, quarters: int) -> str:
+    """The first day of the quarter that is so many quarters earlier."""
     months = 12 * int(period[:4]) + int(period[5:7]) - 1 - 3 * quarters
     return f"{months // 12:04d}-{months % 12 + 1:02d}-01"
 
 
 def _gdp(d: Draw) -> tuple[str, str, str]:
+    """One of the economies: its code, its name in words, and its currency."""
     code = d.one(list(COUNTRIES))
     return code, *COUNTRIES[code]
 
@@ -29,9 +30,13 @@ def gdp_latest_growth(d: Draw) -> Draft:
     as_of, lag = d.asked_after(d.one([day for day, _ in d.world.points(code, "2000-06-01")]), 80), d.one([1, 4])
     params = {"series": code, "lag": lag, "change": "percent"}
     words = "the quarter before" if lag == 1 else "the same quarter a year before"
-    text = d.one(["What is the latest known growth rate of real GDP of {} over {}, in percent, {}?",
-                  "By the newest data, how fast did real GDP of {} grow over {} (percent, {})?"]).format(name, words, d.digits(2))  # fmt: skip
-    return _draft(text, as_of, official.latest_compared, params, (_percent(),), {
+    text = d.one(
+        [
+            "What is the latest known growth rate of real GDP of {} over {}, in percent, {}?",
+            "By the newest data, how fast did real GDP of {} grow over {} (percent, {})?",
+        ]
+    ).format(name, words, d.digits(2))
+    return _draft(text, as_of, official.latest_compared, params, (percent(),), {
         "over the other span": (official.latest_compared, {**params, "lag": 5 - lag}),
         "the quarter before": (official.latest_compared, {**params, "back": 1}),
     }, why=COMPUTED, source="gdp")  # fmt: skip
@@ -43,17 +48,16 @@ def gdp_of_vintage(d: Draw) -> Draft:
     period = d.one([period for period, _ in d.world.points(code, "2000-06-01", "2023-12-01")])
     vintages, vintage = d.world.vintages(code, period), d.one(["first", "last"])
     place = d.rng.randrange(2, min(12, len(vintages)))
+    # A few days after a vintage, which the question then asks about without naming it.
     as_of = f"{shifted(vintages[place].known, 3)}T11:30:00+00:00"
     if not d.first <= as_of[:10] < d.last:
         raise SkipError("not then")
     scale, unit = (1e6, f"trillion {currency}") if code == "JP" else (1e3, f"billion {currency}")
     params = {"series": code, "period": period, "vintage": vintage, "scale": scale}
-    text = (
-        f"How large was {GDP} of {name} in {_quarter(period)} "
-        f"{'in its first published estimate' if vintage == 'first' else f'in the estimate available on {d.day(as_of[:10])}'}, in "
-        f"{unit}, {d.digits(3)}?"
-    )
-    return _draft(text, as_of, official.value_of, params, (DrawnQuestion("GDP", unit=unit, decimals=3),), {
+    known = f"in the estimate available on {d.day(as_of[:10])}"
+    estimate = "in its first published estimate" if vintage == "first" else known
+    text = f"How large was {GDP} of {name} in {_quarter(period)} {estimate}, in {unit}, {d.digits(3)}?"
+    return _draft(text, as_of, official.value_of, params, (AskedValue("GDP", unit=unit, decimals=3),), {
         "the other vintage": (official.value_of, {**params, "vintage": "last" if vintage == "first" else "first"}),
         "the quarter before": (official.value_of, {**params, "period": _back(period, 1)}),
     }, source="gdp")  # fmt: skip
@@ -66,6 +70,7 @@ def gdp_growth(d: Draw) -> Draft:
         d.one([period for period, _ in d.world.points(code, "1982-01-01", "2023-12-01")]),
         d.one(["q", "y", "a"]),
     )
+    # The table has vintages from 2000 on; a quarter is published within 300 days of its first.
     as_of = d.asked_after(max("2000-08-01", shifted(period, 300)), 6000)
     base = _back(period, 4 if kind == "y" else 1)
     params = {
@@ -78,11 +83,11 @@ def gdp_growth(d: Draw) -> Draft:
     words = {"q": "quarter-over-quarter growth", "y": "year-over-year growth",
              "a": "annualised quarter-over-quarter growth"}[kind]  # fmt: skip
     text = (
-        f"In the data of {d.day(as_of[:10])}, what is the {words} of real GDP of {name} in {_quarter(period)}, in percent, "
-        f"{d.digits(2)}?"
+        f"In the data of {d.day(as_of[:10])}, "
+        f"what is the {words} of real GDP of {name} in {_quarter(period)}, in percent, {d.digits(2)}?"
     )
     other = {"q": {"base": _back(period, 4)}, "y": {"base": _back(period, 1)}, "a": {"change": "percent"}}[kind]
-    return _draft(text, as_of, official.compared_periods, params, (_percent(),), {
+    return _draft(text, as_of, official.compared_periods, params, (percent(),), {
         "another growth rate": (official.compared_periods, {**params, **other}),
     }, why=COMPUTED, source="gdp")  # fmt: skip
 
@@ -97,10 +102,11 @@ def gdp_revision(d: Draw) -> Draft:
         raise SkipError("not then")
     params = {"series": code, "period": period, "change": "percent"}
     text = (
-        f"By how many percent had the level of real GDP of {name} in {_quarter(period)} been revised by {d.day(as_of[:10])}, "
-        f"compared with its first estimate? {d.digits(2).capitalize()}, signed."
+        f"By how many percent had the level of real GDP of {name} in {_quarter(period)} "
+        f"been revised by {d.day(as_of[:10])}, compared with its first estimate? "
+        f"{d.digits(2).capitalize()}, signed."
     )
-    return _draft(text, as_of, official.revision_of, params, (_percent("revision"),), {
+    return _draft(text, as_of, official.revision_of, params, (percent("revision"),), {
         "growth over the quarter before": (official.compared_periods, {**params, "base": _back(period, 1)}),
     }, why=COMPUTED, source="gdp")  # fmt: skip
 
@@ -121,11 +127,12 @@ def gdp_worst_quarter(d: Draw) -> Draft:
     }
     words = "quarter over quarter" if lag == 1 else "year over year"
     text = (
-        f"In which quarter from the first of {first} to the last of {last} did real GDP of {name} {'grow' if which == 'rise' else 'shrink'} "
-        f"most{' (or grow least)' if which == 'fall' else ''}, {words}, by the data available on {d.day(as_of[:10])}? Name the first "
-        f"month of the quarter (YYYY-MM) and the rate in percent, {d.digits(2)}."
+        f"In which quarter from the first of {first} to the last of {last} did real GDP "
+        f"of {name} {'grow' if which == 'rise' else 'shrink'} most{' (or grow least)' if which == 'fall' else ''}, "
+        f"{words}, by the data available on {d.day(as_of[:10])}? "
+        f"Name the first month of the quarter (YYYY-MM) and the rate in percent, {d.digits(2)}."
     )
-    return _draft(text, as_of, official.largest_change, params, (DrawnQuestion("quarter", "date"), _percent("growth")), {
+    return _draft(text, as_of, official.largest_change, params, (AskedValue("quarter", "date"), percent("growth")), {
         "the runner-up": (official.largest_change, {**params, "rank": 1}),
         "the other span": (official.largest_change, {**params, "lag": 5 - lag}),
     }, why=COMPUTED, source="gdp")  # fmt: skip
@@ -148,13 +155,23 @@ def gdp_compared(d: Draw) -> Draft:
         "power": 1.0 / years,
     }
     text = (
-        f"Rank {', '.join(name for name, _ in named)} by {'average annual (compound) growth' if rate else 'total growth'} of real GDP between "
-        f"{_quarter(start)} and {_quarter(end)}, by data as of {d.day(as_of[:10])}: a table of names and percent, {d.digits(2)}, "
-        f"the fastest first."
+        f"Rank {', '.join(name for name, _ in named)} by "
+        f"{'average annual (compound) growth' if rate else 'total growth'} of real "
+        f"GDP between {_quarter(start)} and {_quarter(end)}, by data as of {d.day(as_of[:10])}: "
+        f"a table of names and percent, {d.digits(2)}, the fastest first."
     )
-    ask = DrawnQuestion("economy", "text", choices=tuple(name.removeprefix("the ") for name, _ in COUNTRIES.values()),
-              accept={"United States": ("US", "USA"), "euro area": ("eurozone",), "Switzerland": ("CHE",), "Japan": ("JP",)})  # fmt: skip
-    return _draft(text, as_of, official.growth_of_several, params, (ask, _percent("growth")), {
+    ask = AskedValue(
+        "economy",
+        "text",
+        choices=tuple(name.removeprefix("the ") for name, _ in COUNTRIES.values()),
+        accept={
+            "United States": ("US", "USA"),
+            "euro area": ("eurozone",),
+            "Switzerland": ("CHE",),
+            "Japan": ("JP",),
+        },
+    )
+    return _draft(text, as_of, official.growth_of_several, params, (ask, percent("growth")), {
         "one quarter later": (official.growth_of_several, {**params, "to": _back(end, -1)}),
     }, table=True, why=COMPUTED, source="gdp")  # fmt: skip
 
@@ -168,11 +185,11 @@ def gdp_table(d: Draw) -> Draft:
     as_of = d.asked_after(max("2000-08-01", shifted(end, 330)), 3000)
     params = {"series": code, "first": _back(start, lag), "last": end, "lag": lag, "change": "percent"}
     text = (
-        f"Tabulate {'quarter-over-quarter' if lag == 1 else 'year-over-year'} real GDP growth of {name} for every quarter from "
-        f"{_quarter(start)} through {_quarter(end)}, as published by {d.day(as_of[:10])}: first month of the quarter (YYYY-MM) "
-        f"and percent, {d.digits(2)}, oldest first."
+        f"Tabulate {'quarter-over-quarter' if lag == 1 else 'year-over-year'} real GDP growth of "
+        f"{name} for every quarter from {_quarter(start)} through {_quarter(end)}, as published by "
+        f"{d.day(as_of[:10])}: first month of the quarter (YYYY-MM) and percent, {d.digits(2)}, oldest first."
     )
     other = {**params, "lag": 5 - lag, "first": _back(start, 5 - lag)}
-    return _draft(text, as_of, official.growth_table, params, (DrawnQuestion("quarter", "date"), _percent("growth")), {
+    return _draft(text, as_of, official.growth_table, params, (AskedValue("quarter", "date"), percent("growth")), {
         "the other span": (official.growth_table, other),
     }, table=True, why=COMPUTED, source="gdp")  # fmt: skip

@@ -1,8 +1,8 @@
-"""Questions on years of US series, as known on a day."""
+"""Questions on US economic series over several years, as known on a day, of tier T3."""
 
 from __future__ import annotations
 
-from openfingym.suites.finsearch.questions.drawing import Draft, Draw, DrawnQuestion, SkipError, template
+from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, template
 from openfingym.suites.finsearch.questions.programs import official
 from openfingym.suites.finsearch.questions.templates.macro import (
     COMPUTED,
@@ -21,14 +21,15 @@ from openfingym.suites.finsearch.questions.templates.macro import (
 
 @template("T3", MACRO)
 def macro_largest_change(d: Draw) -> Draft:
-    (name, one), which, lag = _series(d), d.one(["rise", "fall"]), d.one([1, 12])
+    (name, series), which, lag = _series(d), d.one(["rise", "fall"]), d.one([1, 12])
     points = [period for period, _ in d.world.points(name, last="2015-12-01")]
     count = d.rng.randrange(60, min(184, len(points) - 14))
     place = d.rng.randrange(lag, len(points) - count)
     as_of = _asked(d)
-    words, ask, more = _change(one)
+    words, ask, more = _change(series)
     params = {
         "series": name,
+        # The first change of the span is from a period before it.
         "first": points[place - lag],
         "last": points[place + count - 1],
         "which": which,
@@ -37,11 +38,11 @@ def macro_largest_change(d: Draw) -> Draft:
     }
     text = (
         f"In data as known on {d.day(as_of[:10])}, in which month from {d.day(_month(points[place]))} to "
-        f"{d.day(_month(points[place + count - 1]))} did {one.name} have its largest "
+        f"{d.day(_month(points[place + count - 1]))} did {series.name} have its largest "
         f"{'month-over-month' if lag == 1 else 'year-over-year'} {'increase' if which == 'rise' else 'decrease'}"
-        f"{' in percent' if one.level else ''}? The month and the {words}, {d.digits(ask.decimals or 0)}."
+        f"{' in percent' if series.level else ''}? The month and the {words}, {d.digits(ask.decimals or 0)}."
     )
-    return _draft(text, as_of, official.largest_change, params, (DrawnQuestion("month", "date"), ask), {
+    return _draft(text, as_of, official.largest_change, params, (AskedValue("month", "date"), ask), {
         "the runner-up": (official.largest_change, {**params, "rank": 1}),
         "the other direction": (official.largest_change, {**params, "which": "rise" if which == "fall" else "fall"}),
     }, why=COMPUTED)  # fmt: skip
@@ -49,7 +50,7 @@ def macro_largest_change(d: Draw) -> Draft:
 
 @template("T3", MACRO)
 def macro_extreme(d: Draw) -> Draft:
-    (name, one), which = _series(d), d.one(["highest", "lowest"])
+    (name, series), which = _series(d), d.one(["highest", "lowest"])
     points = [period for period, _ in d.world.points(name, last="2016-05-01")]
     count = d.rng.randrange(70, min(220, len(points)))
     place = d.rng.randrange(0, len(points) - count)
@@ -57,11 +58,11 @@ def macro_extreme(d: Draw) -> Draft:
     params = {"series": name, "first": points[place], "last": points[place + count - 1], "which": which}
     day = d.day(as_of[:10])
     text = (
-        f"Using the vintage available on {day}: in which month between {d.day(_month(points[place]))} and "
-        f"{d.day(_month(points[place + count - 1]))} was {one.name} at its {which}, and what was the value{_unit(one)}, "
-        f"{d.digits(one.decimals)}?"
+        f"Using the vintage available on {day}: "
+        f"in which month between {d.day(_month(points[place]))} and {d.day(_month(points[place + count - 1]))} "
+        f"was {series.name} at its {which}, and what was the value{_unit(series)}, {d.digits(series.decimals)}?"
     )
-    return _draft(text, as_of, official.extreme_period, params, (DrawnQuestion("month", "date"), _ask(one)), {
+    return _draft(text, as_of, official.extreme_period, params, (AskedValue("month", "date"), _ask(series)), {
         "the runner-up": (official.extreme_period, {**params, "rank": 1}),
         "the other end": (official.extreme_period, {**params, "which": "lowest" if which == "highest" else "highest"}),
     })  # fmt: skip
@@ -69,7 +70,7 @@ def macro_extreme(d: Draw) -> Draft:
 
 @template("T3", MACRO)
 def macro_count(d: Draw) -> Draft:
-    (name, one), which = (
+    (name, series), which = (
         _series(d, ["UNRATE", "TCU", "GACDFSA066MSFRBPHI", "HOUST", "HSN1F", "PERMIT"]),
         d.one(["above", "below"]),
     )
@@ -77,6 +78,7 @@ def macro_count(d: Draw) -> Draft:
     count = d.rng.randrange(60, 184)
     place = d.rng.randrange(0, len(points) - count)
     values = sorted(value for _, value in points[place : place + count])
+    # A level within the values of the span, of two digits, as a person would choose it.
     level = float(f"{values[int(count * d.rng.uniform(0.1, 0.9))]:.2g}")
     as_of = _asked(d)
     params = {
@@ -87,27 +89,28 @@ def macro_count(d: Draw) -> Draft:
         "level": level,
     }
     text = (
-        f"In how many months from {d.day(_month(points[place][0]))} to {d.day(_month(points[place + count - 1][0]))} was "
-        f"{one.name} strictly {which} {level:g} ({'index points' if one.unit is None else one.unit}), in data as of "
-        f"{d.day(as_of[:10])}?"
+        f"In how many months from {d.day(_month(points[place][0]))} to "
+        f"{d.day(_month(points[place + count - 1][0]))} was {series.name} strictly {which} {level:g} "
+        f"({'index points' if series.unit is None else series.unit}), in data as of {d.day(as_of[:10])}?"
     )
-    return _draft(text, as_of, official.count_periods, params, (DrawnQuestion("months", decimals=0, rule="exact"),), {
+    return _draft(text, as_of, official.count_periods, params, (AskedValue("months", decimals=0, rule="exact"),), {
         "on the other side": (official.count_periods, {**params, "which": "below" if which == "above" else "above"}),
     }, why="A count is exact.")  # fmt: skip
 
 
 @template("T3", MACRO)
 def macro_yearly(d: Draw) -> Draft:
-    name, one = _series(
+    name, series = _series(
         d, ["UNRATE", "TCU", "BOPTEXP", "BOPTIMP", "RSAFS", "HSN1F", "HOUST", "PERMIT", "TTLCONS", "PAYEMS"]
     )
     sums = name in ("BOPTEXP", "BOPTIMP", "RSAFS") and d.rng.random() < 0.7
+    # From the second year on, so that no year lacks its first months.
     start = int(d.world.points(name)[0][0][:4]) + 1
     first = d.rng.randrange(start, 2010)
     last = first + d.rng.randrange(3, 6)
     as_of = _asked(d)
-    scale = 1000.0 if one.unit == "million USD" else 1.0
-    unit = "billion USD" if scale == 1000.0 else one.unit
+    scale = 1000.0 if series.unit == "million USD" else 1.0
+    unit = "billion USD" if scale == 1000.0 else series.unit
     params = {
         "series": name,
         "first": f"{first}-01-01",
@@ -117,10 +120,12 @@ def macro_yearly(d: Draw) -> Draft:
     }
     decimals = 1 if scale == 1000.0 or name not in ("UNRATE", "TCU") else 2
     text = (
-        f"Give a table with the {'total' if sums else 'average of the monthly figures'} of {one.name} for each calendar year from "
-        f"{first} to {last}, in {str(unit).replace('%', 'percent')}, {d.digits(decimals)}, as known on {d.day(as_of[:10])}."
+        f"Give a table with the {'total' if sums else 'average of the monthly figures'} "
+        f"of {series.name} for each calendar year from {first} to {last}, "
+        f"in {str(unit).replace('%', 'percent')}, {d.digits(decimals)}, as known on {d.day(as_of[:10])}."
     )
-    return _draft(text, as_of, official.yearly_means, params, (DrawnQuestion("year", "date"), DrawnQuestion("value", unit=unit, decimals=decimals)), {
+    asks = (AskedValue("year", "date"), AskedValue("value", unit=unit, decimals=decimals))
+    return _draft(text, as_of, official.yearly_means, params, asks, {
         "mean and sum exchanged": (official.yearly_means, {**params, "which": "mean" if sums else "sum"}),
     }, table=True)  # fmt: skip
 
@@ -139,11 +144,12 @@ def macro_trade_gap(d: Draw) -> Draft:
         "scale": 1000.0,
     }
     text = (
-        f"In which month from January {first} to December {last} was the US trade deficit (imports minus exports of goods and "
-        f"services) {'widest' if which == 'most' else 'narrowest'} by data known on {d.day(as_of[:10])}, and how many billion "
-        f"USD was it, {d.digits(1)}?"
+        f"In which month from January {first} to December {last} was the US trade deficit "
+        f"(imports minus exports of goods and services) {'widest' if which == 'most' else 'narrowest'} "
+        f"by data known on {d.day(as_of[:10])}, and how many billion USD was it, {d.digits(1)}?"
     )
-    return _draft(text, as_of, official.difference_of_series, params, (DrawnQuestion("month", "date"), DrawnQuestion("deficit", unit="billion USD", decimals=1)), {
+    asks = (AskedValue("month", "date"), AskedValue("deficit", unit="billion USD", decimals=1))
+    return _draft(text, as_of, official.difference_of_series, params, asks, {
         "the runner-up": (official.difference_of_series, {**params, "rank": 1}),
         "exports minus imports": (official.difference_of_series, {**params, "pair": ["BOPTEXP", "BOPTIMP"]}),
     })  # fmt: skip
@@ -151,19 +157,22 @@ def macro_trade_gap(d: Draw) -> Draft:
 
 @template("T3", MACRO)
 def macro_largest_revision(d: Draw) -> Draft:
-    name, one = _series(d, REVISED)
+    name, series = _series(d, REVISED)
     periods = _first_released(d, name)[:-1]
     if len(periods) < 4:
         raise SkipError("too few periods")
     first, last = periods[0], periods[d.rng.randrange(3, len(periods))]
+    # Asked after all their vintages, so that the last revision is the one that the text dates.
     known = max(d.world.vintages(name, period)[-1].known for period in periods)
     as_of = d.asked_after(known, 2500)
     params = {"series": name, "first": first, "last": last}
     text = (
-        f"Among the months from {d.day(_month(first))} to {d.day(_month(last))}, for which one was the figure of {one.name} "
-        f"revised most, up or down, between its first publication and {d.day(known)}, and by how much{_unit(one)}? Signed, "
-        f"{d.digits(one.decimals)}."
+        f"Among the months from {d.day(_month(first))} to {d.day(_month(last))}, for which one was the figure of "
+        f"{series.name} revised most, up or down, "
+        f"between its first publication and {d.day(known)}, and by how much{_unit(series)}? "
+        f"Signed, {d.digits(series.decimals)}."
     )
-    return _draft(text, as_of, official.largest_revision, params, (DrawnQuestion("month", "date"), _ask(one, "revision")), {
+    asks = (AskedValue("month", "date"), _ask(series, "revision"))
+    return _draft(text, as_of, official.largest_revision, params, asks, {
         "the runner-up": (official.largest_revision, {**params, "rank": 1}),
     })  # fmt: skip

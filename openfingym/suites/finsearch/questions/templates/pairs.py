@@ -1,4 +1,4 @@
-"""Currency pairs that are asked about: the ECB's reference rates, and crosses of them."""
+"""Currency pairs that questions are about: the ECB's reference rates, and cross rates computed from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ CURRENCIES = {
     "TRY": ("Turkish lira", "土耳其里拉", (("USDTRY", -1),)),
     "ZAR": ("South African rand", "南非兰特", (("USDZAR", -1),)),
 }
-"""English and Chinese name by code, and the legs that give its price in US dollars."""
+"""English and Chinese name of each currency by its code, and the legs that give its price in US dollars: reference
+rates, each to a power of 1 or -1."""
 _PAIRS = {
     GLOBAL: "EURUSD GBPUSD AUDUSD NZDUSD USDCAD USDCHF USDJPY USDINR USDKRW USDMXN USDNOK USDSEK USDSGD USDTRY USDZAR "
     "EURGBP EURJPY EURCHF GBPJPY EURSEK EURNOK GBPCHF CADJPY CHFJPY EURCAD",
@@ -35,27 +36,28 @@ _PAIRS = {
 }
 
 
-class Pair(NamedTuple):
-    """A pair: how many of the quote currency one of the base is worth."""
+class CurrencyPair(NamedTuple):
+    """A currency pair: how many units of the quote currency an amount of the base currency is worth."""
 
     base: str
     quote: str
     amount: float
-    """How many of the base: 100 for those of which one is worth little."""
+    """Units of the base currency that are priced: 1, or 100 for a currency of which one unit is worth little."""
 
     @property
     def code(self) -> str:
-        """As it is written: EUR/USD."""
+        """The pair as it is written, such as ``EUR/USD``."""
         return f"{self.base}/{self.quote}"
 
     @property
     def legs(self) -> list[list[Any]]:
-        """The reference rates whose product it is, each to a power of 1 or -1."""
-        one: list[list[Any]] = [list(leg) for leg in CURRENCIES[self.base][2]]
-        return [*one, *([symbol, -power] for symbol, power in CURRENCIES[self.quote][2])]
+        """The reference rates whose product is the rate of the pair, each with its power, 1 or -1."""
+        # The price of the base currency in dollars, over that of the quote currency; the dollar itself has no leg.
+        base: list[list[Any]] = [list(leg) for leg in CURRENCIES[self.base][2]]
+        return [*base, *([symbol, -power] for symbol, power in CURRENCIES[self.quote][2])]
 
     def words(self, d: Draw) -> str:
-        """In words, with the amount if it is not 1."""
+        """The pair in words of the question's language, with the amount if it is not 1."""
         if d.zh:
             times = "" if self.amount == 1 else f"每{self.amount:g}"
             return f"{times}{CURRENCIES[self.base][1]}兑{CURRENCIES[self.quote][1]}（{self.code}）"
@@ -63,18 +65,18 @@ class Pair(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What may be called by in a text."""
-        found = (self.code, self.base, self.quote)
-        return (*found, *(name for code in (self.base, self.quote) for name in CURRENCIES[code][:2]))
+        """What the pair and its currencies may be called in a text."""
+        codes = (self.code, self.base, self.quote)
+        return (*codes, *(name for code in (self.base, self.quote) for name in CURRENCIES[code][:2]))
 
 
-def pair_of(d: Draw) -> Pair:
-    """A pair of the subset."""
+def draw_pair(d: Draw) -> CurrencyPair:
+    """One of the pairs of the question's subset."""
     code = d.one(_PAIRS[d.subset].split())
-    return Pair(code[:3], code[3:], 100.0 if code[:3] in ("JPY", "KRW", "INR") else 1.0)
+    return CurrencyPair(code[:3], code[3:], 100.0 if code[:3] in ("JPY", "KRW", "INR") else 1.0)
 
 
-def pairs_of(d: Draw, count: int, quote: str) -> list[Pair]:
-    """Several pairs with one quote currency, for comparisons."""
+def draw_pairs(d: Draw, count: int, quote: str) -> list[CurrencyPair]:
+    """Several pairs with the same quote currency, to be compared."""
     codes = [code for code in CURRENCIES if code not in (quote, "AUD", "TRY")]
-    return [Pair(code, quote, 1.0) for code in d.some(codes, count)]
+    return [CurrencyPair(code, quote, 1.0) for code in d.some(codes, count)]

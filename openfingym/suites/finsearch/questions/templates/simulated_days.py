@@ -1,4 +1,4 @@
-"""Questions on a day or a month of simulated shares, indices, rates, gold and futures."""
+"""Questions on a day or a month of simulated shares, indices, rates, commodities and futures, of tier T2."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
     GLOBAL,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     month_end,
+    percent,
     shifted,
     template,
 )
 from openfingym.suites.finsearch.questions.programs import market, traded
-from openfingym.suites.finsearch.questions.templates.simulated_markets import (
+from openfingym.suites.finsearch.questions.templates.simulated_instruments import (
     ACTIONS,
     BONDS,
     BOTH,
@@ -27,23 +28,29 @@ from openfingym.suites.finsearch.questions.templates.simulated_markets import (
     SPOTS,
     STOCKS,
     TRADED,
-    _call,
-    _commodity,
-    _days,
-    _draft,
-    _field,
-    _index,
-    _money,
-    _named,
-    _percent,
-    _share,
+    currency_names,
+    draft,
+    draw_commodity,
+    draw_field,
+    draw_index,
+    draw_share,
+    mention,
+    names_of,
+    session_days,
 )
-
-# --- T2 ----------------------------------------------------------------------------------------------------------------
 
 
 def _span(d: Draw, row: dict[str, Any], low: int, high: int, most: int = 1200) -> tuple[str, list[str]]:
-    days = _days(d, row)
+    """A time, and consecutive sessions of an instrument that end before it.
+
+    Args:
+        d: what the question is drawn with.
+        row: row of the instrument.
+        low: least number of sessions.
+        high: one more than the largest number of sessions.
+        most: days after the last of them by which the question is asked.
+    """
+    days = session_days(d, row)
     count = d.rng.randrange(low, min(high, len(days) - 1))
     place = d.rng.randrange(len(days) - count)
     chosen = days[place : place + count]
@@ -52,17 +59,22 @@ def _span(d: Draw, row: dict[str, Any], low: int, high: int, most: int = 1200) -
 
 @template("T2", STOCKS, subsets=BOTH, most=8)
 def sim_share_on_day(d: Draw) -> Draft:
-    row = _share(d)
+    row = draw_share(d)
     as_of, days = _span(d, row, 2, 3)
-    words, unit, ask, more = _field(d, row)
+    words, unit, ask, more = draw_field(d, row)
+    # From twelve days earlier, so that even over the longest holidays there is a session before the first of the two.
     params = {"symbol": row["symbol"], "first": shifted(days[0], -12), "day": days[1], **more}
     text = d.say(
-        f"What was the {words} of {_call(d, row)} on {d.day(days[1])} (unadjusted, {unit}, {d.digits(2)})?",
-        d.one(["{day}，{name}的{words}是多少（不复权，{unit}，{digits}）？", "{name}在{day}的{words}（未复权）是多少？单位：{unit}，{digits}。"]).format(
-            day=d.day(days[1]), name=_call(d, row), words=words, unit=unit, digits=d.digits(2)),
-    )  # fmt: skip
+        f"What was the {words} of {mention(d, row)} on {d.day(days[1])} (unadjusted, {unit}, {d.digits(2)})?",
+        d.one(
+            [
+                "{day}，{name}的{words}是多少（不复权，{unit}，{digits}）？",
+                "{name}在{day}的{words}（未复权）是多少？单位：{unit}，{digits}。",
+            ]
+        ).format(day=d.day(days[1]), name=mention(d, row), words=words, unit=unit, digits=d.digits(2)),
+    )
     other = "open" if more["field"] == "close" else "close"
-    return _draft(d, [row], text, as_of, market.bar_on, params, (ask,), {
+    return draft([row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[0]}),
         f"{other} for {more['field']}": (market.bar_on, {**params, "field": other, "scale": 1.0}),
     })  # fmt: skip
@@ -70,18 +82,22 @@ def sim_share_on_day(d: Draw) -> Draft:
 
 @template("T2", INDICES, subsets=BOTH, most=8)
 def sim_index_on_day(d: Draw) -> Draft:
-    row, field = _index(d), d.one(["close", "change", "range", "open"])
+    row, field = draw_index(d), d.one(["close", "change", "range", "open"])
     as_of, days = _span(d, row, 2, 3)
     params = {"symbol": row["symbol"], "first": shifted(days[0], -12), "day": days[1], "field": field}
-    words = {"close": ("closing level", "收盘点位"), "open": ("opening level", "开盘点位"), "change": ("percentage change on closing levels", "涨跌幅（%，按收盘点位）"),
-             "range": ("high-low range as a percentage of the low", "振幅（最高与最低之差除以最低，%）")}[field]  # fmt: skip
+    words = {
+        "close": ("closing level", "收盘点位"),
+        "open": ("opening level", "开盘点位"),
+        "change": ("percentage change on closing levels", "涨跌幅（%，按收盘点位）"),
+        "range": ("high-low range as a percentage of the low", "振幅（最高与最低之差除以最低，%）"),
+    }[field]
     text = d.say(
-        f"On {d.day(days[1])}, what was the {words[0]} of the {_call(d, row)}, {d.digits(2)}?",
-        f"{_call(d, row)}在{d.day(days[1])}的{words[1]}是多少？{d.digits(2)}。",
+        f"On {d.day(days[1])}, what was the {words[0]} of the {mention(d, row)}, {d.digits(2)}?",
+        f"{mention(d, row)}在{d.day(days[1])}的{words[1]}是多少？{d.digits(2)}。",
     )
-    ask = DrawnQuestion("level", decimals=2) if field in ("close", "open") else _percent()
+    ask = AskedValue("level", decimals=2) if field in ("close", "open") else percent()
     other = "open" if field != "open" else "close"
-    return _draft(d, [row], text, as_of, market.bar_on, params, (ask,), {
+    return draft([row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[0]}),
         f"{other} for {field}": (market.bar_on, {**params, "field": other}),
     }, why=TRADED if field in ("close", "open") else COMPUTED)  # fmt: skip
@@ -93,7 +109,7 @@ def sim_parity_on_day(d: Draw) -> Draft:
     row = d.one(rows)
     as_of, days = _span(d, row, 2, 3)
     params = {"legs": [[row["symbol"], 1]], "day": days[1], "first": days[0], "last": days[1]}
-    english, chinese = _named(row)
+    english, chinese = names_of(row)
     close = row["kind"] != "fx fixing"
     text = d.say(
         f"What was the {english}{' at its close' if close else ''} on {d.day(days[1])}, {d.digits(4)}?",
@@ -104,26 +120,29 @@ def sim_parity_on_day(d: Draw) -> Draft:
         "USDCNH-OFFSHORE": "USDCNY-ONSHORE",
         "USDCNY-FIXING": "USDCNY-ONSHORE",
     }.get(row["symbol"])
-    return _draft(d, [row], text, as_of, market.level_on, params, (DrawnQuestion("rate", decimals=4),), {
-        "the day before": (market.level_on, {**params, "day": days[0]}),
-        **({"onshore for offshore, spot for parity": (market.level_on, {**params, "legs": [[twin, 1]]})} if twin else {}),
-    })  # fmt: skip
+    alternatives = {"the day before": (market.level_on, {**params, "day": days[0]})}
+    if twin:
+        alternatives["onshore for offshore, spot for parity"] = (market.level_on, {**params, "legs": [[twin, 1]]})
+    ask = AskedValue("rate", decimals=4)
+    return draft([row], text, as_of, market.level_on, params, (ask,), alternatives)
 
 
 @template("T2", ACTIONS, subsets=BOTH, most=8)
 def sim_dividends(d: Draw) -> Draft:
-    row = _share(d)
+    row = draw_share(d)
     paid = [day for day, kind, _ in d.world.actions(row["symbol"]) if kind == "dividend"]
     year = d.one(paid)[:4]
     params = {"symbol": row["symbol"], "first": f"{year}-01-01", "last": f"{year}-12-31"}
     as_of = d.asked_after(f"{year}-12-31", 1500)
-    currency = {one for one in ("CNY", "HKD", "USD") if one == row["currency"]}.pop()
+    currency = row["currency"]
     text = d.say(
-        f"How much cash dividend per share (before tax, in {currency}) went ex-dividend for {_call(d, row)} in the calendar year {year} in total, {d.digits(2)}?",
-        f"{_call(d, row)}在{year}年内除息的每股现金分红（税前）合计多少{_money(row)[1]}？{d.digits(2)}。",
+        "How much cash dividend per share (before tax, "
+        f"in {currency}) went ex-dividend for {mention(d, row)} in the calendar year {year} in total, {d.digits(2)}?",
+        f"{mention(d, row)}在{year}年内除息的每股现金分红（税前）合计多少{currency_names(row)[1]}？{d.digits(2)}。",
     )
     before = {**params, "first": f"{int(year) - 1}-01-01", "last": f"{int(year) - 1}-12-31"}
-    return _draft(d, [row], text, as_of, traded.dividends, params, (DrawnQuestion("dividend", unit=currency, decimals=2),), {
+    ask = AskedValue("dividend", unit=currency, decimals=2)
+    return draft([row], text, as_of, traded.dividends, params, (ask,), {
         "the year before": (traded.dividends, before),
         "two years": (traded.dividends, {**params, "first": before["first"]}),
     }, why="The announcement states the amount: rounding alone may differ.")  # fmt: skip
@@ -131,9 +150,9 @@ def sim_dividends(d: Draw) -> Draft:
 
 @template("T2", METALS, subsets=BOTH, most=6)
 def sim_commodity_on_day(d: Draw) -> Draft:
-    row, which = _commodity(d), d.one(["day", "mean", "highest"])
+    row, which = draw_commodity(d), d.one(["day", "mean", "highest"])
     as_of, days = _span(d, row, 50, 51)
-    english, chinese = _named(row)
+    english, chinese = names_of(row)
     per = ("barrel", "桶") if row["symbol"].startswith("CRUDE") else ("ounce", "盎司")
     if which == "day":
         params = {
@@ -147,7 +166,7 @@ def sim_commodity_on_day(d: Draw) -> Draft:
             f"{english}: what was the {words} on {d.day(days[30])}, in USD per {per[0]}, {d.digits(2)}?",
             f"{d.day(days[30])}，{chinese}的{words}是多少美元/{per[1]}（{d.digits(2)}）？",
         )
-        return _draft(d, [row], text, as_of, market.bar_on, params, (DrawnQuestion("price", unit="USD", decimals=2),), {
+        return draft([row], text, as_of, market.bar_on, params, (AskedValue("price", unit="USD", decimals=2),), {
             "the session before": (market.bar_on, {**params, "day": days[29]}),
             "the open": (market.bar_on, {**params, "field": "open"}),
         })  # fmt: skip
@@ -158,7 +177,8 @@ def sim_commodity_on_day(d: Draw) -> Draft:
         f"What was the {called[0]} daily close of {english} in {d.day(month)} (USD per {per[0]}, {d.digits(2)})?",
         f"{d.day(month)}{chinese}的{called[1]}日收盘价是多少美元/{per[1]}（{d.digits(2)}）？",
     )
-    return _draft(d, [row], text, as_of, market.period_statistic, params, (DrawnQuestion("price", unit="USD", decimals=2),), {
+    ask = AskedValue("price", unit="USD", decimals=2)
+    return draft([row], text, as_of, market.period_statistic, params, (ask,), {
         "the last of the month": (market.period_statistic, {**params, "which": "last"}),
     })  # fmt: skip
 
@@ -168,12 +188,13 @@ def sim_note_future_on_day(d: Draw) -> Draft:
     row = d.one([row for row in d.world.instruments("future") if row["symbol"].startswith("TN")])
     as_of, days = _span(d, row, 3, 4)
     params = {"symbol": row["symbol"], "first": days[0], "day": days[2], "field": "close"}
-    english, _ = _named(row)
+    english, _ = names_of(row)
     text = (
-        f"At what price did the {english} ({row['symbol']}) settle on {d.day(days[2])}? Points as a decimal; the quote in points and 32nds "
-        f"is accepted as well."
+        f"At what price did the {english} ({row['symbol']}) settle on {d.day(days[2])}? "
+        "Points as a decimal; the quote in points and 32nds is accepted as well."
     )
-    return _draft(d, [row], text, as_of, market.bar_on, params, (DrawnQuestion("price", rule="within", tolerance=0.0005),), {
+    ask = AskedValue("price", rule="within", tolerance=0.0005)
+    return draft([row], text, as_of, market.bar_on, params, (ask,), {
         "the session before": (market.bar_on, {**params, "day": days[1]}),
         "32nds taken for hundredths": (_misread, params),
     }, why="The contract is quoted in quarters of a 32nd: exact.")  # fmt: skip

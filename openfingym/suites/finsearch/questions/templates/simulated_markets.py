@@ -1,4 +1,4 @@
-"""Questions on simulated shares, indices, rates, gold and futures, Greater China's first of all."""
+"""Questions on the latest prices of simulated shares, indices, rates, commodities and futures, of tier T1."""
 
 from __future__ import annotations
 
@@ -6,95 +6,60 @@ from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
-    GLOBAL,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
+    percent,
     recent,
     template,
 )
 from openfingym.suites.finsearch.questions.programs import market, traded
-
-BOTH = (GLOBAL, CHINA)
-STOCKS, INDICES, METALS, BONDS, FX, ACTIONS = (
-    "equities", "indices", "commodities and futures", "fixed income", "foreign exchange", "disclosure and corporate actions")  # fmt: skip
-TRADED = "One exchange gives one price, as traded and never adjusted: rounding alone may differ."
-COMPUTED = "Computed from prices that may be rounded before: half a unit of the last asked place more than rounding."
-IN_RANGE = "Sources of a regional index differ by when they look: anything between the low and the high of the day."
-QUOTED = "Quotes of banks differ: the low and the high of the day, widened by a buffer."
-SUFFIXES = ("(simulated)", "（模拟）", "(模拟)")
-
-
-def _clean(name: str) -> str:
-    for suffix in SUFFIXES:
-        name = name.replace(suffix, "")
-    return name.strip().removesuffix(", spot").removesuffix(", offshore spot").removesuffix(", onshore spot")
-
-
-def _named(row: dict[str, Any]) -> tuple[str, str]:
-    """(English, Chinese) name of an instrument."""
-    english = _clean(row["name"])
-    return english, _clean(row["name_zh"] or "") or english
-
-
-def _draft(d: Draw, rows: list[dict[str, Any]], text: str, as_of: str, program: Any, params: dict[str, Any],
-           asks: tuple[DrawnQuestion, ...], alternatives: dict[str, Any], *, why: str = TRADED, table: bool = False) -> Draft:  # fmt: skip
-    names = tuple(name for row in rows for name in (row["symbol"], *_named(row)))
-    return Draft(text, as_of, program, params, asks, alternatives, names, ("bars (simulated)",), why, table, real=False)
-
-
-def _percent(name: str = "change", decimals: int = 2) -> DrawnQuestion:
-    return DrawnQuestion(name, unit="%", decimals=decimals, rule="within", tolerance=1.5 * 10.0**-decimals)
-
-
-def _share(d: Draw) -> dict[str, Any]:
-    china = d.subset == CHINA
-    rows = [row for row in d.world.instruments("stock") if row["symbol"].endswith(".US") != china]
-    return d.one([row for row in rows if row["delisted"] is None])
-
-
-def _call(d: Draw, row: dict[str, Any]) -> str:
-    english, chinese = _named(row)
-    return d.say(d.one([f"{english} ({row['symbol']})", f"{english} ({row['symbol']})", row["symbol"]]),
-                 d.one([f"{chinese}（{row['symbol']}）", f"{row['symbol']} {chinese}"]))  # fmt: skip
-
-
-def _days(d: Draw, row: dict[str, Any]) -> list[str]:
-    return [day for day, _ in d.world.closes(row["symbol"])]
-
-
-def _money(row: dict[str, Any]) -> tuple[str, str]:
-    return row["currency"], {"CNY": "元", "HKD": "港元", "USD": "美元"}.get(row["currency"], row["currency"])
-
-
-FIELDS = {"open": ("opening price", "开盘价"), "high": ("intraday high", "最高价"), "low": ("intraday low", "最低价"),
-          "close": ("closing price", "收盘价"), "volume": ("trading volume", "成交量")}  # fmt: skip
-
-
-def _field(d: Draw, row: dict[str, Any]) -> tuple[str, str, DrawnQuestion, dict[str, Any]]:
-    """(words, unit in words, part, parameters) of a figure of a bar."""
-    field = d.one([*FIELDS, "close", "open"])
-    words = d.say(*FIELDS[field])
-    if field == "volume":
-        scale, unit, said = (1e4, "万", "万股") if d.zh else (1e6, "million", "million shares")
-        return words, said, DrawnQuestion("volume", unit=unit, decimals=2), {"field": field, "scale": scale}
-    currency, chinese = _money(row)
-    return words, d.say(currency, chinese), DrawnQuestion(field, unit=currency, decimals=2), {"field": field}
+from openfingym.suites.finsearch.questions.templates.simulated_instruments import (
+    BOTH,
+    COMPUTED,
+    FX,
+    IN_RANGE,
+    INDICES,
+    METALS,
+    QUOTED,
+    SPOTS,
+    STOCKS,
+    TRADED,
+    draft,
+    draw_commodity,
+    draw_dual_listing,
+    draw_field,
+    draw_index,
+    draw_share,
+    mention,
+    names_of,
+    session_days,
+)
 
 
 @template("T1", STOCKS, subsets=BOTH, most=10)
 def sim_share_latest(d: Draw) -> Draft:
-    row = _share(d)
-    as_of = d.asked_around(_days(d, row))
-    words, unit, ask, more = _field(d, row)
+    row = draw_share(d)
+    as_of = d.asked_around(session_days(d, row))
+    words, unit, ask, more = draw_field(d, row)
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), **more}
     text = d.say(
-        d.one(["Latest {words} of {name}, in {unit}, {digits}?", "What is the most recent {words} of {name} ({unit}, {digits})?"]),
-        d.one(["{name}最新{words}是多少（{unit}，{digits}）？", "请问{name}最近一个交易日的{words}是多少？以{unit}计，{digits}。"]),
-    ).format(words=words, name=_call(d, row), unit=unit, digits=d.digits(2))  # fmt: skip
+        d.one(
+            [
+                "Latest {words} of {name}, in {unit}, {digits}?",
+                "What is the most recent {words} of {name} ({unit}, {digits})?",
+            ]
+        ),
+        d.one(
+            [
+                "{name}最新{words}是多少（{unit}，{digits}）？",
+                "请问{name}最近一个交易日的{words}是多少？以{unit}计，{digits}。",
+            ]
+        ),
+    ).format(words=words, name=mention(d, row), unit=unit, digits=d.digits(2))
     other = "open" if more["field"] == "close" else "close"
-    return _draft(d, [row], text, as_of, market.latest_bar, params, (ask,), {
+    return draft([row], text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         f"{other} for {more['field']}": (market.latest_bar, {**params, "field": other, "scale": 1.0}),
     })  # fmt: skip
@@ -113,39 +78,41 @@ MOVES = {
 
 @template("T1", STOCKS, subsets=BOTH, most=8)
 def sim_share_latest_move(d: Draw) -> Draft:
-    row, field = _share(d), d.one(list(MOVES))
-    as_of = d.asked_around(_days(d, row))
+    row, field = draw_share(d), d.one(list(MOVES))
+    as_of = d.asked_around(session_days(d, row))
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), "field": field}
     text = d.say(
-        f"By how many percent did {_call(d, row)} move {MOVES[field][0]}, {d.digits(2)}?",
-        f"{_call(d, row)}{MOVES[field][1]}是多少（%，{d.digits(2)}）？",
+        f"By how many percent did {mention(d, row)} move {MOVES[field][0]}, {d.digits(2)}?",
+        f"{mention(d, row)}{MOVES[field][1]}是多少（%，{d.digits(2)}）？",
     )
     other = "intraday" if field in ("change", "gap") else "change"
-    return _draft(d, [row], text, as_of, market.latest_bar, params, (_percent(),), {
+    return draft([row], text, as_of, market.latest_bar, params, (percent(),), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         f"{other} for {field}": (market.latest_bar, {**params, "field": other}),
     }, why=COMPUTED)  # fmt: skip
 
 
-def _index(d: Draw) -> dict[str, Any]:
-    mine = ("SHC.IDX", "HK60.IDX") if d.subset == CHINA else ("C500.IDX", "TEN.IDX")
-    return d.one([row for row in d.world.instruments("index") if row["symbol"] in mine])
-
-
 @template("T1", INDICES, subsets=BOTH, most=8)
 def sim_index_latest(d: Draw) -> Draft:
-    row = _index(d)
-    as_of = d.asked_around(_days(d, row))
+    row = draw_index(d)
+    as_of = d.asked_around(session_days(d, row))
     params = {"symbol": row["symbol"], "first": recent(as_of, 40)}
     main = row["symbol"] == "C500.IDX"
     text = d.say(
-        d.one(["Latest price of the {}, {}?", "At how many points does the {} stand, {}?", "What is the newest closing level of the {} ({})?"]),
+        d.one(
+            [
+                "Latest price of the {}, {}?",
+                "At how many points does the {} stand, {}?",
+                "What is the newest closing level of the {} ({})?",
+            ]
+        ),
         d.one(["{}最新点位是多少（{}）？", "请查询{}的最新收盘点位，{}。", "{}现在是多少点？{}。"]),
-    ).format(_call(d, row), d.digits(2))  # fmt: skip
+    ).format(mention(d, row), d.digits(2))
+    # Of an index of the US the close is asked for; of others any level of the day is right.
     program = market.latest_bar if main else market.latest_bar_between
     params |= {"field": "close"} if main else {}
-    ask = DrawnQuestion("level", decimals=2, rule="rounding" if main else "between")
-    return _draft(d, [row], text, as_of, program, params, (ask,), {
+    ask = AskedValue("level", decimals=2, rule="rounding" if main else "between")
+    return draft([row], text, as_of, program, params, (ask,), {
         "five sessions before": (program, {**params, "back": 5}),
         "the level of another index": (_shifted_level, {**params, "by": 1.1}),
     }, why=TRADED if main else IN_RANGE)  # fmt: skip
@@ -158,8 +125,8 @@ def _shifted_level(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
 
 @template("T1", INDICES, subsets=BOTH, most=6)
 def sim_index_latest_since(d: Draw) -> Draft:
-    row, since = _index(d), d.one(["month", "year", "day"])
-    as_of = d.asked_around(_days(d, row))
+    row, since = draw_index(d), d.one(["month", "year", "day"])
+    as_of = d.asked_around(session_days(d, row))
     base = {"legs": [[row["symbol"], 1]], "first": recent(as_of), "percent": True}
     program, params = (
         (market.latest_change, {**base, "days": 1})
@@ -167,30 +134,30 @@ def sim_index_latest_since(d: Draw) -> Draft:
         else (market.latest_since, {**base, "since": since})
     )
     text = d.say(
-        f"What is the {'latest daily' if since == 'day' else since + '-to-date'} percentage change of the {_call(d, row)} on closing levels, {d.digits(2)}?",
-        f"{_call(d, row)}{ {'day': '最近一个交易日的', 'month': '本月以来的', 'year': '今年以来的'}[since] }涨跌幅是多少（按收盘点位，%，{d.digits(2)}）？",
+        f"What is the {'latest daily' if since == 'day' else since + '-to-date'} "
+        f"percentage change of the {mention(d, row)} on closing levels, {d.digits(2)}?",
+        f"{mention(d, row)}"
+        f"{ {'day': '最近一个交易日的', 'month': '本月以来的', 'year': '今年以来的'}[since] }"
+        f"涨跌幅是多少（按收盘点位，%，{d.digits(2)}）？",
     )
-    return _draft(d, [row], text, as_of, program, params, (_percent(),), {
+    return draft([row], text, as_of, program, params, (percent(),), {
         "over five sessions": (market.latest_change, {**base, "days": 5}),
         "over twenty sessions": (market.latest_change, {**base, "days": 20}),
     }, why=COMPUTED)  # fmt: skip
 
 
-SPOTS = ("USDCNY-ONSHORE", "USDCNH-OFFSHORE", "USDHKD-SPOT")
-
-
 @template("T1", FX, subsets=(CHINA,), most=8)
 def sim_spot_latest(d: Draw) -> Draft:
     row = d.one([row for row in d.world.instruments("fx") if row["symbol"] in SPOTS])
-    as_of = d.asked_around(_days(d, row))
-    english, chinese = _named(row)
+    as_of = d.asked_around(session_days(d, row))
+    english, chinese = names_of(row)
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), "back": 0}
     text = d.say(
         d.one(["What is the {} rate today, {}?", "Latest {} exchange rate, please ({})."]),
         d.one(["{}最新汇率是多少（{}）？", "今天{}的汇率是多少？{}。", "请查一下{}的最新价，{}。"]),
-    ).format(d.say(english, chinese), d.digits(4))  # fmt: skip
-    ask = DrawnQuestion("rate", decimals=4, rule="widened", tolerance=0.002)
-    return _draft(d, [row], text, as_of, market.latest_bar_between, params, (ask,), {
+    ).format(d.say(english, chinese), d.digits(4))
+    ask = AskedValue("rate", decimals=4, rule="widened", tolerance=0.002)
+    return draft([row], text, as_of, market.latest_bar_between, params, (ask,), {
         "sixty sessions before": (market.latest_bar_between, {**params, "back": 60, "first": recent(as_of, 400)}),
         "the inverse": (_inverse, params),
     }, why=QUOTED)  # fmt: skip
@@ -204,24 +171,25 @@ def _inverse(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
 @template("T1", FX, subsets=(CHINA,), most=8)
 def sim_parity_latest(d: Draw) -> Draft:
     row = d.one(d.world.instruments("fx fixing"))
-    as_of = d.asked_around(_days(d, row))
-    english, chinese = _named(row)
+    as_of = d.asked_around(session_days(d, row))
+    english, chinese = names_of(row)
     kind = d.one(["level", "points"])
     base: dict[str, Any] = {"legs": [[row["symbol"], 1]], "first": recent(as_of, 60)}
     if kind == "level":
-        program, params, ask = market.latest_level, base, DrawnQuestion("rate", decimals=4, unit="CNY")
+        program, params, ask = market.latest_level, base, AskedValue("rate", decimals=4, unit="CNY")
         text = d.say(f"What is the latest {english}, {d.digits(4)}?", f"最新公布的{chinese}是多少（{d.digits(4)}）？")
         alternatives = {"the day before": (program, {**base, "back": 1})}
     else:
         program, params = market.latest_change, {**base, "scale": 10_000.0}
-        ask = DrawnQuestion("points", decimals=0)
+        ask = AskedValue("points", decimals=0)
         text = d.say(
-            f"By how many pips (0.0001) was the latest {english} set above or below the day before (signed, {d.digits(0)})?",
+            f"By how many pips (0.0001) was the latest {english} "
+            f"set above or below the day before (signed, {d.digits(0)})?",
             f"最新{chinese}较上一交易日上调或下调了多少个基点（1个基点=0.0001，上调为正，{d.digits(0)}）？",
         )
         alternatives = {"over two days": (program, {**params, "days": 2})}
     onshore = {**params, "legs": [["USDCNY-ONSHORE", 1]]}
-    return _draft(d, [row], text, as_of, program, params, (ask,), {
+    return draft([row], text, as_of, program, params, (ask,), {
         **alternatives, "the spot rate for the parity": (program, onshore),
     })  # fmt: skip
 
@@ -230,30 +198,37 @@ def sim_parity_latest(d: Draw) -> Draft:
 def sim_offshore_gap(d: Draw) -> Draft:
     symbols = d.one([["USDCNH-OFFSHORE", "USDCNY-ONSHORE"], ["USDCNY-ONSHORE", "USDCNY-FIXING"]])
     rows = [row for kind in ("fx", "fx fixing") for row in d.world.instruments(kind) if row["symbol"] in symbols]
+    # In the order of the symbols: the first is compared with the second.
     rows.sort(key=lambda row: symbols.index(row["symbol"]))
-    as_of = d.asked_around(_days(d, rows[0]))
+    as_of = d.asked_around(session_days(d, rows[0]))
     params = {"symbols": symbols, "first": recent(as_of, 60), "scale": 10_000.0}
-    (first, first_zh), (second, second_zh) = map(_named, rows)
+    (first, first_zh), (second, second_zh) = map(names_of, rows)
     text = d.say(
-        d.one(["At the last common close, by how many pips (0.0001) was {} above {}? Signed, {}.",
-               "How wide is the gap {} minus {} in pips at the latest closes ({})?"]),
-        d.one(["按最近一个共同交易日收盘，{}比{}高多少个基点（1个基点=0.0001，可为负，{}）？", "最新收盘价下，{}与{}之差是多少基点（0.0001，{}）？"]),
-    ).format(d.say(first, first_zh), d.say(second, second_zh), d.digits(0))  # fmt: skip
-    return _draft(d, rows, text, as_of, traded.latest_gap, params, (DrawnQuestion("gap", decimals=0, rule="within", tolerance=1.0),), {
+        d.one(
+            [
+                "At the last common close, by how many pips (0.0001) was {} above {}? Signed, {}.",
+                "How wide is the gap {} minus {} in pips at the latest closes ({})?",
+            ]
+        ),
+        d.one(
+            [
+                "按最近一个共同交易日收盘，{}比{}高多少个基点（1个基点=0.0001，可为负，{}）？",
+                "最新收盘价下，{}与{}之差是多少基点（0.0001，{}）？",
+            ]
+        ),
+    ).format(d.say(first, first_zh), d.say(second, second_zh), d.digits(0))
+    ask = AskedValue("gap", decimals=0, rule="within", tolerance=1.0)
+    return draft(rows, text, as_of, traded.latest_gap, params, (ask,), {
         "the day before": (traded.latest_gap, {**params, "back": 1}),
         "the other way round": (traded.latest_gap, {**params, "symbols": symbols[::-1]}),
     }, why="Rates are shown with four decimals: each may be off by half of the fourth.")  # fmt: skip
 
 
-def _commodity(d: Draw) -> dict[str, Any]:
-    return d.one(d.world.instruments("commodity"))
-
-
 @template("T1", METALS, subsets=BOTH, most=7)
 def sim_commodity_latest(d: Draw) -> Draft:
-    row = _commodity(d)
-    as_of = d.asked_around(_days(d, row))
-    english, chinese = _named(row)
+    row = draw_commodity(d)
+    as_of = d.asked_around(session_days(d, row))
+    english, chinese = names_of(row)
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), "back": 0}
     per = ("barrel", "桶") if row["symbol"].startswith("CRUDE") else ("ounce", "盎司")
     text = d.say(
@@ -264,8 +239,8 @@ def sim_commodity_latest(d: Draw) -> Draft:
             chinese, per[1], d.digits(2)
         ),
     )
-    ask = DrawnQuestion("price", unit="USD", decimals=2, rule="widened", tolerance=0.1)
-    return _draft(d, [row], text, as_of, market.latest_bar_between, params, (ask,), {
+    ask = AskedValue("price", unit="USD", decimals=2, rule="widened", tolerance=0.1)
+    return draft([row], text, as_of, market.latest_bar_between, params, (ask,), {
         "thirty sessions before": (market.latest_bar_between, {**params, "back": 30, "first": recent(as_of, 200)}),
         "in yuan": (_shifted_level, {**params, "by": 7.1}),
     }, why=QUOTED)  # fmt: skip
@@ -274,56 +249,63 @@ def sim_commodity_latest(d: Draw) -> Draft:
 @template("T1", METALS, subsets=BOTH, most=6)
 def sim_future_latest(d: Draw) -> Draft:
     row = d.one(d.world.instruments("future"))
+    # A contract trades for eight months, which may all be outside of the days in which questions are asked.
     if str(row["expires"])[:10] < d.first or str(row["listed"])[:10] > d.last:
         raise SkipError("not traded then")
-    as_of = d.asked_around(_days(d, row))
+    as_of = d.asked_around(session_days(d, row))
     note = row["symbol"].startswith("TN")
-    english, chinese = _named(row)
+    english, chinese = names_of(row)
     params = {"symbol": row["symbol"], "first": recent(as_of, 40), "field": "close"}
     if note:
         text = d.say(
-            f"What is the latest settlement of the {english} ({row['symbol']}), in points (decimal, or points and 32nds as quoted)?",
+            f"What is the latest settlement of the {english} ({row['symbol']}), "
+            "in points (decimal, or points and 32nds as quoted)?",
             f"{chinese}（{row['symbol']}）最新结算价是多少点（小数或按32分之一报价均可）？",
         )
-        ask = DrawnQuestion("price", decimals=None, rule="within", tolerance=0.0005)
+        ask = AskedValue("price", decimals=None, rule="within", tolerance=0.0005)
     else:
         text = d.say(
             f"{english} ({row['symbol']}): what is the latest settlement price in USD per ounce, {d.digits(1)}?",
             f"{chinese}（{row['symbol']}）的最新结算价是多少美元/盎司？{d.digits(1)}。",
         )
-        ask = DrawnQuestion("price", unit="USD", decimals=1)
-    return _draft(d, [row], text, as_of, market.latest_bar, params, (ask,), {
+        ask = AskedValue("price", unit="USD", decimals=1)
+    return draft([row], text, as_of, market.latest_bar, params, (ask,), {
         "the session before": (market.latest_bar, {**params, "back": 1}),
         "open for settlement": (market.latest_bar, {**params, "field": "open"}),
     }, why="A future has one settlement price a day; in 32nds it is exact to a quarter of one.")  # fmt: skip
 
 
-def _dual(d: Draw) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The A and the H line of a company that is listed twice."""
-    rows = d.world.instruments("stock")
-    lines = [
-        (a, h)
-        for a in rows
-        for h in rows
-        if a["company"] == h["company"] and a["symbol"][-2:] in ("SH", "SZ") and h["symbol"].endswith("HK")
-    ]
-    return d.one(lines)
-
-
 @template("T1", STOCKS, subsets=(CHINA,), most=6)
 def sim_premium_latest(d: Draw) -> Draft:
-    a_row, h_row = _dual(d)
-    days = set(_days(d, h_row)) & {day for day, _ in d.world.closes("HKDCNY-FIXING")}
-    as_of = d.asked_around([day for day in _days(d, a_row) if day in days])
+    a_row, h_row = draw_dual_listing(d)
+    days = set(session_days(d, h_row)) & {day for day, _ in d.world.closes("HKDCNY-FIXING")}
+    as_of = d.asked_around([day for day in session_days(d, a_row) if day in days])
     params = {"a": a_row["symbol"], "h": h_row["symbol"], "rate": "HKDCNY-FIXING", "first": recent(as_of, 40)}
-    english, chinese = _named(a_row)
+    english, chinese = names_of(a_row)
     text = d.say(
-        d.one(["{} is listed as {} and {}. By how many percent is the A share dearer than the H share at their latest closes, with the latest HKD/CNY central parity rate ({})?",
-               "A-over-H premium of {} ({} against {}), latest closes, H price in yuan at the latest HKD/CNY central parity: how many percent, {}?"]),
-        d.one(["{}同时在A股（{}）和H股（{}）上市。按各自最新收盘价及最新港元兑人民币中间价，A股相对H股的溢价率是多少（%，{}）？",
-               "请计算{}的A/H溢价率：A股{}，H股{}，均取最新收盘价，汇率取最新港元兑人民币中间价（%，{}）。"]),
-    ).format(d.say(english, chinese), a_row["symbol"], h_row["symbol"], d.digits(2))  # fmt: skip
-    return _draft(d, [a_row, h_row], text, as_of, traded.premium, params, (_percent("premium"),), {
+        d.one(
+            [
+                (
+                    "{} is listed as {} and {}. By how many percent is the A share dearer than the H share "
+                    "at their latest closes, with the latest HKD/CNY central parity rate ({})?"
+                ),
+                (
+                    "A-over-H premium of {} ({} against {}), latest closes, "
+                    "H price in yuan at the latest HKD/CNY central parity: how many percent, {}?"
+                ),
+            ]
+        ),
+        d.one(
+            [
+                (
+                    "{}同时在A股（{}）和H股（{}）上市。"
+                    "按各自最新收盘价及最新港元兑人民币中间价，A股相对H股的溢价率是多少（%，{}）？"
+                ),
+                "请计算{}的A/H溢价率：A股{}，H股{}，均取最新收盘价，汇率取最新港元兑人民币中间价（%，{}）。",
+            ]
+        ),
+    ).format(d.say(english, chinese), a_row["symbol"], h_row["symbol"], d.digits(2))
+    return draft([a_row, h_row], text, as_of, traded.premium, params, (percent("premium"),), {
         "the H share over the A share": (_discount, params),
         "without the exchange rate": (traded.premium, {**params, "rate": h_row["symbol"], "h": "HKDCNY-FIXING"}),
         "without any rate": (_no_rate, params),

@@ -1,4 +1,4 @@
-"""Questions on simulated companies' reports and simulated statistics, Greater China's first of all."""
+"""Questions on the reports of simulated companies, most of Greater China."""
 
 from __future__ import annotations
 
@@ -6,154 +6,85 @@ from typing import Any
 
 from openfingym.suites.finsearch.questions.drawing import (
     CHINA,
-    GLOBAL,
+    AskedValue,
     Draft,
     Draw,
-    DrawnQuestion,
     SkipError,
+    percent,
     template,
 )
-from openfingym.suites.finsearch.questions.programs import companies as company
-from openfingym.suites.finsearch.questions.templates.simulated_markets import _named, _percent
-
-BOTH = (GLOBAL, CHINA)
-FUNDAMENTALS, MACRO = "company fundamentals", "macroeconomy"
-FILED = "The report states the figure: rounding alone may differ."
-COMPUTED = "Computed from figures as published: half a unit of the last asked place more than rounding."
-FLOWS = {
-    "Revenue": ("revenue", "营业收入"), "Operating income": ("operating income", "营业利润"), "Net income": ("net income", "净利润"),
-    "Net income attributable to shareholders": ("net income attributable to shareholders", "归属于母公司股东的净利润"),
-    "Research and development expenses": ("research and development expenses", "研发费用"),
-    "Cost of revenue": ("cost of revenue", "营业成本"), "Income tax expense": ("income tax expense", "所得税费用"),
-    "Net cash provided by operating activities": ("net cash provided by operating activities", "经营活动产生的现金流量净额"),
-    "Capital expenditures": ("capital expenditures", "购建固定资产等支付的现金"),
-}  # fmt: skip
-POINTS = {
-    "Total assets": ("total assets", "资产总计"), "Total liabilities": ("total liabilities", "负债合计"), "Inventories": ("inventories", "存货"),
-    "Total equity": ("total equity", "所有者权益合计"), "Cash and cash equivalents": ("cash and cash equivalents", "货币资金"),
-    "Accounts receivable": ("accounts receivable", "应收账款"), "Goodwill": ("goodwill", "商誉"),
-}  # fmt: skip
-WORDS = tuple(word for both in (*FLOWS.values(), *POINTS.values()) for word in both)
-STANDARDS = {
-    "CAS": ("Chinese accounting standards", "中国会计准则"),
-    "IFRS": ("IFRS", "国际财务报告准则"),
-    "US GAAP": ("US GAAP", "美国公认会计准则"),
-}
-YEAR, QUARTER, HALF, NINE_MONTHS, POINT = (
-    company.YEAR,
-    company.QUARTER,
-    company.HALF,
-    company.NINE_MONTHS,
-    company.POINT,
+from openfingym.suites.finsearch.questions.programs import companies as program
+from openfingym.suites.finsearch.questions.programs.companies import HALF, NINE_MONTHS, POINT, QUARTER, YEAR
+from openfingym.suites.finsearch.questions.templates.simulated_companies import (
+    ADJUSTED,
+    COMPUTED,
+    FLOWS,
+    FUNDAMENTALS,
+    POINTS,
+    ReportingCompany,
+    draft,
+    draw_item,
+    first_fact,
+    fiscal_year,
+    params_of,
+    standard_words,
 )
-
-
-class _Reporter:
-    """A simulated company with one accounting standard."""
-
-    def __init__(self, d: Draw, like: str = "") -> None:
-        rows = [
-            row
-            for row in d.world.instruments("stock")
-            if row["company"].startswith(like or ("US" if d.subset == GLOBAL else ("CN", "HK")))
-        ]
-        self.row = d.one(
-            [row for row in rows if not (row["symbol"].endswith("HK") and row["company"].startswith("CN"))]
-        )
-        self.id = self.row["company"]
-        code = self.id[:2]
-        self.standard = (
-            "CAS"
-            if code == "CN"
-            else next(one for one in ("US GAAP", "IFRS") if d.world.facts(self.id, "Revenue", None, None, one))
-        )
-        currencies = {"CN": "CNY", "HK": None, "US": None}
-        self.currency = currencies[code] or d.world.currency(self.id)
-
-    def ends(self, d: Draw) -> list[str]:
-        """Last days of fiscal years that were reported, of a year each."""
-        facts = d.world.facts(self.id, "Revenue", None, None, self.standard)
-        return sorted({fact.end for fact in facts if YEAR[0] <= fact.days <= YEAR[1]})
-
-    def call(self, d: Draw) -> str:
-        """In words."""
-        english, chinese = _named(self.row)
-        return d.say(f"{english} ({self.row['symbol']})", f"{chinese}（{self.row['symbol']}）")
-
-    def unit(self, d: Draw, value: float) -> tuple[str, str, float, int]:
-        """(unit, in words, scale, decimals) in which an amount is asked for."""
-        if d.zh:
-            word = {"CNY": "元", "HKD": "港元", "USD": "美元"}.get(self.currency, self.currency)
-            return (f"亿{word}", f"亿{word}", 1e8, 2) if abs(value) >= 1e8 else (f"万{word}", f"万{word}", 1e4, 2)
-        return f"million {self.currency}", f"million {self.currency}", 1e6, 2
-
-
-def _draft(one: _Reporter, text: str, as_of: str, program: Any, params: dict[str, Any], asks: tuple[DrawnQuestion, ...],
-           alternatives: dict[str, Any], *, why: str = FILED, table: bool = False, names: tuple[str, ...] = ()) -> Draft:  # fmt: skip
-    every = (one.row["symbol"], *_named(one.row), *WORDS, *names)
-    return Draft(
-        text, as_of, program, params, asks, alternatives, every, ("statements (simulated)",), why, table, real=False
-    )
-
-
-def _item(d: Draw, some: dict[str, tuple[str, str]]) -> tuple[str, str]:
-    key = d.one(list(some))
-    return key, d.say(*some[key])
-
-
-def _params(one: _Reporter, item: str, end: str, days: tuple[int, int], **more: Any) -> dict[str, Any]:
-    return {"company": one.id, "item": item, "end": end, "days": days, "standard": one.standard, **more}
-
-
-def _fact(d: Draw, params: dict[str, Any]) -> Any:
-    found = company.filed(d.world, params)
-    if not found:
-        raise SkipError("not reported")
-    return found[0]
-
-
-def _years(end: str) -> str:
-    return end[:4]
-
-
-def _standard(d: Draw, one: _Reporter) -> str:
-    return d.say(*STANDARDS[one.standard])
+from openfingym.suites.finsearch.questions.templates.simulated_instruments import BOTH
 
 
 @template("T2", FUNDAMENTALS, subsets=BOTH, most=10)
 def sim_year_item(d: Draw) -> Draft:
-    one, flow = _Reporter(d), d.rng.random() < 0.6
-    item, words = _item(d, FLOWS if flow else POINTS)
-    end = d.one(one.ends(d)[1:])
-    params = _params(one, item, end, YEAR if flow else POINT)
-    fact = _fact(d, params)
-    unit, said, scale, decimals = one.unit(d, fact.value)
+    company, flow = ReportingCompany(d), d.rng.random() < 0.6
+    item, words = draw_item(d, FLOWS if flow else POINTS)
+    end = d.one(company.ends(d)[1:])
+    params = params_of(company, item, end, YEAR if flow else POINT)
+    fact = first_fact(d, params)
+    unit, scale, decimals = company.unit(d, fact.value)
     params["scale"] = scale
-    year = _years(end)
+    year = fiscal_year(end)
     text = d.say(
-        f"What was the amount of {one.call(d)}'s {words} {'for fiscal year' if flow else 'as of the end of fiscal year'} {year}, under {_standard(d, one)}, as first reported, in {said}, {d.digits(decimals)}?",
-        d.one(["{name}{year}财年{when}{item}是多少{unit}（{standard}，首次披露数，{digits}）？", "按{standard}，{name}首次披露的{year}财年{when}{item}为多少{unit}？{digits}。"]).format(
-            name=one.call(d), year=year, when="的" if flow else "末", item=words, unit=said, standard=_standard(d, one), digits=d.digits(decimals)),
-    )  # fmt: skip
-    ends = one.ends(d)
+        f"What was the amount of {company.mention(d)}'s {words} "
+        f"{'for fiscal year' if flow else 'as of the end of fiscal year'} {year}, "
+        f"under {standard_words(d, company)}, as first reported, in {unit}, {d.digits(decimals)}?",
+        d.one(
+            [
+                "{name}{year}财年{when}{item}是多少{unit}（{standard}，首次披露数，{digits}）？",
+                "按{standard}，{name}首次披露的{year}财年{when}{item}为多少{unit}？{digits}。",
+            ]
+        ).format(
+            name=company.mention(d),
+            year=year,
+            when="的" if flow else "末",
+            item=words,
+            unit=unit,
+            standard=standard_words(d, company),
+            digits=d.digits(decimals),
+        ),
+    )
+    ends = company.ends(d)
     before = ends[ends.index(end) - 1]
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
-        "the year before": (company.item_value, {**params, "end": before}),
-        "in thousands": (company.item_value, {**params, "scale": scale / 1000.0}),
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return draft(company, text, d.asked_after(fact.filed, 1200), program.item_value, params, (ask,), {
+        "the year before": (program.item_value, {**params, "end": before}),
+        "in thousands": (program.item_value, {**params, "scale": scale / 1000.0}),
     })  # fmt: skip
 
 
 @template("T2", FUNDAMENTALS, subsets=BOTH, most=8)
 def sim_part_of_year(d: Draw) -> Draft:
-    one = _Reporter(d)
-    item, words = _item(d, FLOWS)
-    days = d.one([HALF, NINE_MONTHS, QUARTER]) if one.id[:2] != "HK" else HALF
-    facts = [fact for fact in d.world.facts(one.id, item, None, None, one.standard) if days[0] <= fact.days <= days[1]]
+    company = ReportingCompany(d)
+    item, words = draw_item(d, FLOWS)
+    days = d.one([HALF, NINE_MONTHS, QUARTER]) if company.id[:2] != "HK" else HALF
+    facts = [
+        fact
+        for fact in d.world.facts(company.id, item, None, None, company.standard)
+        if days[0] <= fact.days <= days[1]
+    ]
     fact = d.one(facts)
-    params = _params(one, item, fact.end, days)
-    if _fact(d, params) != fact:
+    params = params_of(company, item, fact.end, days)
+    if first_fact(d, params) != fact:
         raise SkipError("a restatement")
-    unit, said, scale, decimals = one.unit(d, fact.value)
+    unit, scale, decimals = company.unit(d, fact.value)
     params["scale"] = scale
     span = {
         HALF: ("six months", "六个月"),
@@ -161,120 +92,137 @@ def sim_part_of_year(d: Draw) -> Draft:
         QUARTER: ("three months", "三个月"),
     }[days]
     text = d.say(
-        f"In the {span[0]} to {d.day(fact.end)}, what was {one.call(d)}'s {words}, under {_standard(d, one)}, in {said}, {d.digits(decimals)}?",
-        f"截至{d.day(fact.end)}止{span[1]}，{one.call(d)}的{words}是多少{said}（{_standard(d, one)}，{d.digits(decimals)}）？",
+        f"In the {span[0]} to {d.day(fact.end)}, what was {company.mention(d)}'s {words}, "
+        f"under {standard_words(d, company)}, in {unit}, {d.digits(decimals)}?",
+        f"截至{d.day(fact.end)}止{span[1]}，"
+        f"{company.mention(d)}的{words}是多少{unit}（{standard_words(d, company)}，{d.digits(decimals)}）？",
     )
-    others = {"in thousands": (company.item_value, {**params, "scale": scale / 1000.0})}
+    others = {"in thousands": (program.item_value, {**params, "scale": scale / 1000.0})}
     if days != QUARTER:
-        others["a year before"] = (company.item_value, {**params, "end": f"{int(fact.end[:4]) - 1}{fact.end[4:]}"})
-    return _draft(
-        one,
-        text,
-        d.asked_after(fact.filed, 1200),
-        company.item_value,
-        params,
-        (DrawnQuestion("value", unit=unit, decimals=decimals),),
-        others,
-    )
+        others["a year before"] = (program.item_value, {**params, "end": f"{int(fact.end[:4]) - 1}{fact.end[4:]}"})
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return draft(company, text, d.asked_after(fact.filed, 1200), program.item_value, params, (ask,), others)
 
 
 @template("T2", FUNDAMENTALS, subsets=BOTH, most=8)
 def sim_growth(d: Draw) -> Draft:
-    one, flow = _Reporter(d), d.rng.random() < 0.7
-    item, words = _item(d, FLOWS if flow else POINTS)
-    ends = one.ends(d)
+    company, flow = ReportingCompany(d), d.rng.random() < 0.7
+    item, words = draw_item(d, FLOWS if flow else POINTS)
+    ends = company.ends(d)
     place = d.rng.randrange(1, len(ends))
-    params = _params(one, item, ends[place], YEAR if flow else POINT, base=ends[place - 1])
-    fact, old = _fact(d, params), _fact(d, {**params, "end": ends[place - 1]})
+    params = params_of(company, item, ends[place], YEAR if flow else POINT, base=ends[place - 1])
+    fact, old = first_fact(d, params), first_fact(d, {**params, "end": ends[place - 1]})
     if fact.value <= 0 or old.value <= 0:
         raise SkipError("growth of a loss says nothing")
+    year = fiscal_year(ends[place])
     text = d.say(
-        f"Year over year, by how many percent did {one.call(d)}'s {words} {'of' if flow else 'at the end of'} fiscal year {_years(ends[place])} change (each year as first reported, {_standard(d, one)}, {d.digits(2)})?",
-        f"{one.call(d)}{_years(ends[place])}财年{'' if flow else '末'}{words}同比变动百分之几（两年均取首次披露数，{_standard(d, one)}，{d.digits(2)}）？",
+        f"Year over year, by how many percent did {company.mention(d)}'s {words} {'of' if flow else 'at the end of'} "
+        f"fiscal year {year} change (each year as first reported, {standard_words(d, company)}, {d.digits(2)})?",
+        f"{company.mention(d)}{year}财年{'' if flow else '末'}{words}同比变动百分之几"
+        f"（两年均取首次披露数，{standard_words(d, company)}，{d.digits(2)}）？",
     )
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.growth, params, (_percent("growth"),), {
-        "the difference in millions": (company.difference, {**params, "scale": 1e6}),
+    return draft(company, text, d.asked_after(fact.filed, 1200), program.growth, params, (percent("growth"),), {
+        "the difference in millions": (program.difference, {**params, "scale": 1e6}),
         "the ratio": (_ratio_to_base, params),
     }, why=COMPUTED)  # fmt: skip
 
 
 def _ratio_to_base(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """One year as a percentage of the year before."""
-    return (company.growth(w, p)[0] + 100.0,)
+    return (program.growth(w, p)[0] + 100.0,)
 
 
 @template("T2", FUNDAMENTALS, subsets=BOTH, most=6)
 def sim_margin(d: Draw) -> Draft:
-    one = _Reporter(d)
-    item, words = _item(d, {key: value for key, value in FLOWS.items() if key != "Revenue"})
-    end = d.one(one.ends(d)[1:])
-    params = _params(one, item, end, YEAR, below="Revenue", factor=100.0)
-    fact = _fact(d, params)
+    company = ReportingCompany(d)
+    item, words = draw_item(d, {key: value for key, value in FLOWS.items() if key != "Revenue"})
+    end = d.one(company.ends(d)[1:])
+    params = params_of(company, item, end, YEAR, below="Revenue", factor=100.0)
+    fact = first_fact(d, params)
     text = d.say(
-        f"For fiscal year {_years(end)}, what percentage of {one.call(d)}'s revenue was its {words} ({_standard(d, one)}, {d.digits(2)})?",
-        f"{_years(end)}财年，{one.call(d)}的{words}占营业收入的比例是多少（%，{_standard(d, one)}，{d.digits(2)}）？",
+        f"For fiscal year {fiscal_year(end)}, what percentage of {company.mention(d)}'s revenue was its {words} "
+        f"({standard_words(d, company)}, {d.digits(2)})?",
+        f"{fiscal_year(end)}财年，{company.mention(d)}的{words}占营业收入的比例是多少"
+        f"（%，{standard_words(d, company)}，{d.digits(2)}）？",
     )
-    ends = one.ends(d)
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.ratio, params, (_percent("ratio"),), {
-        "a year before": (company.ratio, {**params, "end": ends[ends.index(end) - 1]}),
-        "the other way round": (company.ratio, {**params, "item": "Revenue", "below": item}),
+    ends = company.ends(d)
+    return draft(company, text, d.asked_after(fact.filed, 1200), program.ratio, params, (percent("ratio"),), {
+        "a year before": (program.ratio, {**params, "end": ends[ends.index(end) - 1]}),
+        "the other way round": (program.ratio, {**params, "item": "Revenue", "below": item}),
     }, why=COMPUTED)  # fmt: skip
 
 
 @template("T2", FUNDAMENTALS, subsets=BOTH, most=6)
 def sim_adjusted(d: Draw) -> Draft:
-    one = _Reporter(d)
-    item = d.one(["Adjusted net income", "Adjusted EBITDA", "Free cash flow"])
-    words = d.say({"Adjusted net income": "adjusted net income", "Adjusted EBITDA": "adjusted EBITDA", "Free cash flow": "free cash flow"}[item],
-                  {"Adjusted net income": "经调整净利润", "Adjusted EBITDA": "经调整EBITDA", "Free cash flow": "自由现金流"}[item])  # fmt: skip
-    end = d.one(one.ends(d)[1:])
-    params = {**_params(one, item, end, YEAR), "standard": "non-GAAP"}
-    fact = _fact(d, params)
-    unit, said, scale, decimals = one.unit(d, fact.value)
+    company = ReportingCompany(d)
+    item, words = draw_item(d, ADJUSTED)
+    end = d.one(company.ends(d)[1:])
+    params = {**params_of(company, item, end, YEAR), "standard": "non-GAAP"}
+    fact = first_fact(d, params)
+    unit, scale, decimals = company.unit(d, fact.value)
     params["scale"] = scale
     text = d.say(
-        f"What non-GAAP {words} did {one.call(d)} report for fiscal year {_years(end)}, in {said}, {d.digits(decimals)}?",
-        f"{one.call(d)}{_years(end)}财年披露的{words}（非公认会计准则口径）是多少{said}？{d.digits(decimals)}。",
+        f"What non-GAAP {words} did {company.mention(d)} report for fiscal year {fiscal_year(end)}, "
+        f"in {unit}, {d.digits(decimals)}?",
+        f"{company.mention(d)}{fiscal_year(end)}财年披露的{words}（非公认会计准则口径）是多少{unit}？"
+        f"{d.digits(decimals)}。",
     )
     strict = {
         **params,
         "item": "Net cash provided by operating activities" if item == "Free cash flow" else "Net income",
-        "standard": one.standard,
+        "standard": company.standard,
     }
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.item_value, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
-        "by the accounting standard": (company.item_value, strict),
-    }, names=("adjusted net income", "adjusted EBITDA", "free cash flow", "经调整净利润", "经调整EBITDA", "自由现金流"))  # fmt: skip
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return draft(company, text, d.asked_after(fact.filed, 1200), program.item_value, params, (ask,), {
+        "by the accounting standard": (program.item_value, strict),
+    }, names=tuple(word for both in ADJUSTED.values() for word in both))  # fmt: skip
 
 
 @template("T1", FUNDAMENTALS, subsets=BOTH, most=8)
 def sim_latest_report(d: Draw) -> Draft:
-    one = _Reporter(d)
-    item, words = _item(d, POINTS)
-    filed = sorted({fact.filed for fact in d.world.facts(one.id, item, None, None, one.standard)})
+    company = ReportingCompany(d)
+    item, words = draw_item(d, POINTS)
+    filed = sorted({fact.filed for fact in d.world.facts(company.id, item, None, None, company.standard)})
     as_of = d.asked_after(d.one(filed[1:]), 60)
-    params = {"company": one.id, "item": item, "days": POINT, "standard": one.standard}
-    unit, said, scale, decimals = one.unit(d, d.world.facts(one.id, item, None, None, one.standard)[-1].value)
+    params = {"company": company.id, "item": item, "days": POINT, "standard": company.standard}
+    unit, scale, decimals = company.unit(d, d.world.facts(company.id, item, None, None, company.standard)[-1].value)
     params["scale"] = scale
     text = d.say(
-        d.one(["On the latest balance sheet that {name} has published ({standard}), what amount of {item} is stated, in {unit}, {digits}?", "{name}: most recently reported {item} ({standard}), in {unit}, {digits}?"]),
-        d.one(["{name}最近一期已披露资产负债表中的{item}是多少{unit}（{standard}，{digits}）？", "按{standard}，{name}最新披露的{item}为多少{unit}？{digits}。"]),
-    ).format(name=one.call(d), item=words, unit=said, standard=_standard(d, one), digits=d.digits(decimals))  # fmt: skip
-    return _draft(one, text, as_of, company.latest_reported, params, (DrawnQuestion("value", unit=unit, decimals=decimals),), {
-        "the balance sheet before": (company.latest_reported, {**params, "back": 1}),
-        "in thousands": (company.latest_reported, {**params, "scale": scale / 1000.0}),
+        d.one(
+            [
+                (
+                    "On the latest balance sheet that {name} has published ({standard}), "
+                    "what amount of {item} is stated, in {unit}, {digits}?"
+                ),
+                "{name}: most recently reported {item} ({standard}), in {unit}, {digits}?",
+            ]
+        ),
+        d.one(
+            [
+                "{name}最近一期已披露资产负债表中的{item}是多少{unit}（{standard}，{digits}）？",
+                "按{standard}，{name}最新披露的{item}为多少{unit}？{digits}。",
+            ]
+        ),
+    ).format(
+        name=company.mention(d), item=words, unit=unit, standard=standard_words(d, company), digits=d.digits(decimals)
+    )
+    ask = AskedValue("value", unit=unit, decimals=decimals)
+    return draft(company, text, as_of, program.latest_reported, params, (ask,), {
+        "the balance sheet before": (program.latest_reported, {**params, "back": 1}),
+        "in thousands": (program.latest_reported, {**params, "scale": scale / 1000.0}),
     })  # fmt: skip
 
 
 @template("T3", FUNDAMENTALS, subsets=(CHINA,), most=8)
 def sim_single_quarter(d: Draw) -> Draft:
-    one = _Reporter(d, "CN")
-    item, words = _item(d, FLOWS)
-    end = d.one(one.ends(d)[1:])
-    year, number = _years(end), d.one([2, 3, 4])
+    company = ReportingCompany(d, "CN")
+    item, words = draw_item(d, FLOWS)
+    end = d.one(company.ends(d)[1:])
+    year, number = fiscal_year(end), d.one([2, 3, 4])
     ends = {1: f"{year}-03-31", 2: f"{year}-06-30", 3: f"{year}-09-30", 4: end}
     spans = {1: QUARTER, 2: HALF, 3: NINE_MONTHS, 4: YEAR}
     params = {
-        "company": one.id,
+        "company": company.id,
         "item": item,
         "standard": "CAS",
         "end": ends[number],
@@ -282,64 +230,77 @@ def sim_single_quarter(d: Draw) -> Draft:
         "less": ends[number - 1],
         "less_days": spans[number - 1],
     }
-    fact, less = _fact(d, params), _fact(d, {**params, "end": ends[number - 1], "days": spans[number - 1]})
-    unit, said, scale, decimals = one.unit(d, fact.value)
+    # A shares give the year to date alone: a quarter is one such figure less the one before.
+    fact, less = first_fact(d, params), first_fact(d, {**params, "end": ends[number - 1], "days": spans[number - 1]})
+    unit, scale, decimals = company.unit(d, fact.value)
     params["scale"] = scale
     text = d.say(
-        f"{one.call(d)} publishes cumulative figures. What was its {words} in the {('second', 'third', 'fourth')[number - 2]} quarter of {year} alone ({_standard(d, one)}, as first reported, {said}, {d.digits(decimals)})?",
-        f"{one.call(d)}{year}年第{'二三四'[number - 2]}季度单季的{words}是多少{said}（由累计数相减，{_standard(d, one)}，首次披露数，{d.digits(decimals)}）？",
+        f"{company.mention(d)} publishes cumulative figures. "
+        f"What was its {words} in the {('second', 'third', 'fourth')[number - 2]} quarter of {year} alone "
+        f"({standard_words(d, company)}, as first reported, {unit}, {d.digits(decimals)})?",
+        f"{company.mention(d)}{year}年第{'二三四'[number - 2]}季度单季的{words}是多少{unit}"
+        f"（由累计数相减，{standard_words(d, company)}，首次披露数，{d.digits(decimals)}）？",
     )
-    return _draft(one, text, d.asked_after(max(fact.filed, less.filed), 1200), single_quarter, params, (DrawnQuestion("value", unit=unit, decimals=decimals, rule="within", tolerance=0.015),), {
-        "the cumulative figure": (company.item_value, params),
-        "the part before": (company.item_value, {**params, "end": params["less"], "days": params["less_days"]}),
+    ask = AskedValue("value", unit=unit, decimals=decimals, rule="within", tolerance=0.015)
+    return draft(company, text, d.asked_after(max(fact.filed, less.filed), 1200), single_quarter, params, (ask,), {
+        "the cumulative figure": (program.item_value, params),
+        "the part before": (program.item_value, {**params, "end": params["less"], "days": params["less_days"]}),
     }, why=COMPUTED)  # fmt: skip
 
 
 def single_quarter(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
     """A cumulative figure less the one a quarter before."""
-    return (company.value(w, p) - company.value(w, {**p, "end": p["less"], "days": p["less_days"]}),)
+    return (program.value(w, p) - program.value(w, {**p, "end": p["less"], "days": p["less_days"]}),)
 
 
 @template("T3", FUNDAMENTALS, subsets=BOTH, most=6)
 def sim_yearly_values(d: Draw) -> Draft:
-    one, flow, growth = _Reporter(d), d.rng.random() < 0.7, d.rng.random() < 0.4
-    item, words = _item(d, FLOWS if flow else POINTS)
-    ends = one.ends(d)
+    company, flow, growth = ReportingCompany(d), d.rng.random() < 0.7, d.rng.random() < 0.4
+    item, words = draw_item(d, FLOWS if flow else POINTS)
+    ends = company.ends(d)
     count = d.rng.randrange(4, 7)
     if len(ends) < count:
         raise SkipError("too few years")
     place = d.rng.randrange(len(ends) - count + 1)
-    years = [[_years(end), end] for end in ends[place : place + count]]
-    params = _params(one, item, years[-1][1], YEAR if flow else POINT, years=years)
-    fact = _fact(d, params)
-    unit, said, scale, decimals = one.unit(d, fact.value)
+    years = [[fiscal_year(end), end] for end in ends[place : place + count]]
+    params = params_of(company, item, years[-1][1], YEAR if flow else POINT, years=years)
+    fact = first_fact(d, params)
+    unit, scale, decimals = company.unit(d, fact.value)
     params["scale"] = scale
-    values = company.yearly_values(d.world, params)
+    values = program.yearly_values(d.world, params)
     if growth and any(value <= 0 for _, value in values):
         raise SkipError("growth of a loss says nothing")
     when = d.say("for" if flow else "at the ends of", "" if flow else "末")
     if growth:
         text = d.say(
-            f"Tabulate the year-over-year growth of {one.call(d)}'s {words} {when} fiscal years {years[1][0]} to {years[-1][0]} ({_standard(d, one)}, as first reported, percent, {d.digits(2)}).",
-            f"请列表给出{one.call(d)}{years[1][0]}至{years[-1][0]}各财年{when}{words}的同比增速（{_standard(d, one)}，首次披露数，%，{d.digits(2)}）。",
+            f"Tabulate the year-over-year growth of {company.mention(d)}'s {words} {when} fiscal years "
+            f"{years[1][0]} to {years[-1][0]} "
+            f"({standard_words(d, company)}, as first reported, percent, {d.digits(2)}).",
+            f"请列表给出{company.mention(d)}{years[1][0]}至{years[-1][0]}各财年{when}{words}的同比增速"
+            f"（{standard_words(d, company)}，首次披露数，%，{d.digits(2)}）。",
         )
-        return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_growth, params, (DrawnQuestion("fiscal year", "date"), _percent("growth")), {
+        asks = (AskedValue("fiscal year", "date"), percent("growth"))
+        return draft(company, text, d.asked_after(fact.filed, 1200), program.yearly_growth, params, asks, {
             "a year off": (_growth_off, params),
         }, why=COMPUTED, table=True)  # fmt: skip
     text = d.say(
-        f"List {one.call(d)}'s {words} {when} fiscal years {years[0][0]} to {years[-1][0]} as first reported ({_standard(d, one)}, {said}, {d.digits(decimals)}), in a table by year.",
-        f"{one.call(d)}{years[0][0]}至{years[-1][0]}各财年{when}{words}分别是多少{said}（{_standard(d, one)}，首次披露数，{d.digits(decimals)}）？请按年份列表。",
+        f"List {company.mention(d)}'s {words} {when} fiscal years {years[0][0]} to {years[-1][0]} as first reported "
+        f"({standard_words(d, company)}, {unit}, {d.digits(decimals)}), in a table by year.",
+        f"{company.mention(d)}{years[0][0]}至{years[-1][0]}各财年{when}{words}分别是多少"
+        f"{unit}（{standard_words(d, company)}，首次披露数，{d.digits(decimals)}）？"
+        "请按年份列表。",
     )
-    return _draft(one, text, d.asked_after(fact.filed, 1200), company.yearly_values, params, (DrawnQuestion("fiscal year", "date"), DrawnQuestion("value", unit=unit, decimals=decimals)), {
+    asks = (AskedValue("fiscal year", "date"), AskedValue("value", unit=unit, decimals=decimals))
+    return draft(company, text, d.asked_after(fact.filed, 1200), program.yearly_values, params, asks, {
         "a year off": (_year_off, params),
     }, table=True)  # fmt: skip
 
 
 def _year_off(w: Any, p: dict[str, Any]) -> list[tuple[Any, ...]]:
     """The figures, each named as the year before."""
-    return [(str(int(year) - 1), value) for year, value in company.yearly_values(w, p)]
+    return [(str(int(year) - 1), value) for year, value in program.yearly_values(w, p)]
 
 
 def _growth_off(w: Any, p: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Growth, each named as the year before."""
-    return [(str(int(year) - 1), value) for year, value in company.yearly_growth(w, p)]
+    return [(str(int(year) - 1), value) for year, value in program.yearly_growth(w, p)]

@@ -1,7 +1,7 @@
-"""What the writers of pages know: the tables, and nothing that they do not say; all of it, or as of a time.
+"""Facts that pages are written from: the tables of the simulated market, all of them or as of a time.
 
-Pages are written from facts alone. Those of a page that is published at a time are the facts known then, so facts from
-which everything later was deleted make the same pages up to their time; a test holds them to that.
+A page is written from the facts that are known when it is published, and from nothing else. So facts from which
+everything after a time was deleted make the same pages up to that time; a test holds the writers of pages to that.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from openfingym.suites.finsearch.world.calendars import ExchangeSessions, Hours
-from openfingym.suites.finsearch.world.equities import PricedIndex, Review, ShareAction
+from openfingym.suites.finsearch.world.equities import ShareAction
 from openfingym.suites.finsearch.world.frames import after_close, before_opening
-from openfingym.suites.finsearch.world.macro import BALANCE, DAILY, STATISTICS, Point
+from openfingym.suites.finsearch.world.indices import PricedIndex, Review
+from openfingym.suites.finsearch.world.macro import BALANCE, DAILY, STATISTICS, ReleasedFigure
 from openfingym.suites.finsearch.world.rates import PricedRate
 from openfingym.suites.finsearch.world.roster import SimulatedCompany
 from openfingym.suites.finsearch.world.statements import StatementRow
@@ -26,75 +27,87 @@ if TYPE_CHECKING:
 
     from openfingym.suites.finsearch.world.simulate import SimulatedMarket
 
-_T = TypeVar("_T", StatementRow, Point)
-Key = tuple[str, str, str, date | None, date]
+_T = TypeVar("_T", StatementRow, ReleasedFigure)
+FigureKey = tuple[str, str, str, date | None, date]
+"""What a figure is of: item, segment, standard, first and last day of its period."""
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
-    """Prices of an instrument, with what it is called."""
+class PriceHistory:
+    """Prices of an instrument, with its names and what else pages say of it."""
 
     symbol: str
     name: str
     name_zh: str
     kind: str
+    """Kind of instrument, as in the table ``instruments``."""
     hours: Hours
     currency: str
     unit: str
+    """Unit of its prices in words."""
     company: SimulatedCompany | None
+    """Company that issued it; None for what is no share."""
     share_class: str
+    """``common``, ``A`` or ``H``; empty for what is no share."""
     days: tuple[date, ...]
+    """Days of its sessions, in order."""
     closed: NDArray[np.int64]
-    """Microseconds since 1970 of each close, in order."""
+    """Time of the close of each session, in microseconds since 1970."""
     values: NDArray[np.float64]
+    """float64[sessions, 5]: open, high, low, close and volume, as traded."""
     actions: tuple[tuple[ShareAction, datetime], ...]
-    """Splits and dividends with the time of their announcement."""
+    """Splits and dividends, each with the time of its announcement."""
     known_at: datetime
+    """Time from which the instrument is known."""
 
     def until(self, moment: datetime) -> int:
-        """How many sessions were closed at a time."""
+        """How many sessions had closed at a time."""
         return int(np.searchsorted(self.closed, _micros(moment), side="right"))
 
     def close_at(self, place: int) -> datetime:
-        """When a session closed."""
+        """The time at which a session closed, by its place among the sessions."""
         return datetime.fromtimestamp(int(self.closed[place]) / 1e6, UTC)
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """All tables, as far as they are known.
+    """All facts of the simulated market, as far as they are known.
 
     Attributes:
-        seed: the world, for the writers' own chance.
-        prices: prices by symbol.
-        reported: rows of reports by company, in the order of known times.
-        points: figures of statistics by series, in that order.
-        reviews: reviews of indices, each with its symbol and the time of its announcement.
-        companies: companies by id, of which anything is known.
+        seed: the number from which the writers' own random draws follow.
+        prices: prices of the instruments, by symbol.
+        reported: rows of reports by id of the company, in the order of known times.
+        points: figures of statistics by series, in the order of known times.
+        reviews: reviews of indices, each with the symbol of its index and the time of its announcement.
+        companies: companies that are known, by id.
         first_day: first day of the world.
         last_day: last day on which pages are written.
     """
 
     seed: int
-    prices: Mapping[str, Prices]
+    prices: Mapping[str, PriceHistory]
     reported: Mapping[str, Sequence[StatementRow]]
-    points: Mapping[str, Sequence[Point]]
+    points: Mapping[str, Sequence[ReleasedFigure]]
     reviews: Sequence[tuple[str, Review, datetime]]
     companies: Mapping[str, SimulatedCompany]
     first_day: date
     last_day: date
 
     def until(self, moment: datetime) -> Facts:
-        """Without anything that became known after a time."""
+        """The facts without anything that became known after a time."""
         prices = {}
-        for symbol, one in self.prices.items():
-            if one.known_at <= moment:
-                count = one.until(moment)
-                acted = tuple(each for each in one.actions if each[1] <= moment)
+        for symbol, history in self.prices.items():
+            if history.known_at <= moment:
+                count = history.until(moment)
                 prices[symbol] = replace(
-                    one, days=one.days[:count], closed=one.closed[:count], values=one.values[:count], actions=acted
+                    history,
+                    days=history.days[:count],
+                    closed=history.closed[:count],
+                    values=history.values[:count],
+                    actions=tuple(each for each in history.actions if each[1] <= moment),
                 )
-        companies = {one.company.id: one.company for one in prices.values() if one.company}
+        # A company is known with the first of its shares.
+        companies = {history.company.id for history in prices.values() if history.company}
         return replace(
             self,
             prices=prices,
@@ -106,14 +119,15 @@ class Facts:
 
 
 def facts_of(world: SimulatedMarket) -> Facts:
-    """The facts of a world."""
+    """All facts of a simulated market."""
     prices = {}
     for line in world.lines:
-        one, company = line.line, line.company
-        acted = tuple((action, after_close(action.announced, one.hours)) for action in line.actions)
-        prices[one.symbol] = _prices(
-            one.symbol, company.name, company.name_zh, "stock", one.hours, one.currency, f"{one.currency} per share",
-            line.times, line.bars, company=company, share_class=one.share_class, actions=acted,
+        share, company = line.line, line.company
+        actions = tuple((action, after_close(action.announced, share.hours)) for action in line.actions)
+        prices[share.symbol] = _prices(
+            share.symbol, company.name, company.name_zh, "stock", share.hours, share.currency,
+            f"{share.currency} per share", line.times, line.bars, company=company, share_class=share.share_class,
+            actions=actions,
         )  # fmt: skip
     others: list[PricedIndex | PricedRate] = [*world.indices, *world.rates]
     for other in others:
@@ -136,25 +150,26 @@ def facts_of(world: SimulatedMarket) -> Facts:
 
 
 def statistic_names() -> dict[str, tuple[str, str, str, str]]:
-    """Names in English and Chinese, units and country of the simulated statistics."""
-    found = {one.id: (one.name, one.name_zh, one.units, one.country) for one in (*STATISTICS, BALANCE)}
-    return found | {one[0]: (one[1], one[2], one[3], one[4]) for one in DAILY}
+    """The names in English and Chinese, the units and the country of each simulated statistic, by its series."""
+    periodic = {each.id: (each.name, each.name_zh, each.units, each.country) for each in (*STATISTICS, BALANCE)}
+    daily = {series: (name, name_zh, units, country) for series, name, name_zh, units, country, _, _ in DAILY}
+    return periodic | daily
 
 
-class Growing:
-    """Figures of a company as they become known: of each key, the vintage that was known last.
+class KnownFigures:
+    """Figures of a company as they become known: of each figure, the vintage that was known last.
 
     Args:
-        rows: rows in the order of known times.
+        rows: rows of its reports, in the order of known times.
     """
 
     def __init__(self, rows: Sequence[StatementRow]) -> None:
         self._rows = rows
         self._place = 0
-        self._latest: dict[Key, StatementRow] = {}
+        self._latest: dict[FigureKey, StatementRow] = {}
 
-    def at(self, moment: datetime) -> dict[Key, StatementRow]:
-        """The figures known at a time, which is not before one that was asked for already."""
+    def at(self, moment: datetime) -> dict[FigureKey, StatementRow]:
+        """The figures that are known at a time, which must not be earlier than in the call before."""
         while self._place < len(self._rows) and self._rows[self._place].known_at <= moment:
             row = self._rows[self._place]
             self._latest[key_of(row)] = row
@@ -162,8 +177,8 @@ class Growing:
         return self._latest
 
 
-def key_of(row: StatementRow) -> Key:
-    """What a row is about."""
+def key_of(row: StatementRow) -> FigureKey:
+    """What the figure of a row is of, the same for all vintages of it."""
     return (row.item, row.segment, row.standard, row.period_start, row.period_end)
 
 
@@ -181,24 +196,28 @@ def _prices(
     company: SimulatedCompany | None = None,
     share_class: str = "",
     actions: tuple[tuple[ShareAction, datetime], ...] = (),
-) -> Prices:
+) -> PriceHistory:
+    """The price history of an instrument from its sessions and bars."""
     days = tuple(day.date() for day in times.days)
     closed = times.close_at.as_unit("us").asi8.astype(np.int64)
     known_at = before_opening(days[0], hours)
-    return Prices(symbol, name, name_zh, kind, hours, currency, unit, company, share_class, days, closed, values,
+    return PriceHistory(symbol, name, name_zh, kind, hours, currency, unit, company, share_class, days, closed, values,
                   actions, known_at)  # fmt: skip
 
 
 def _grouped(rows: Iterable[_T], group: Callable[[_T], str]) -> dict[str, Sequence[_T]]:
-    found: dict[str, list[_T]] = {}
+    """Rows by group, in the order of known times."""
+    groups: dict[str, list[_T]] = {}
     for row in rows:
-        found.setdefault(group(row), []).append(row)
-    return {name: sorted(each, key=lambda row: row.known_at) for name, each in found.items()}
+        groups.setdefault(group(row), []).append(row)
+    return {name: sorted(members, key=lambda row: row.known_at) for name, members in groups.items()}
 
 
 def _known(groups: Mapping[str, Sequence[_T]], moment: datetime) -> dict[str, Sequence[_T]]:
+    """The rows of each group that are known at a time."""
     return {name: [row for row in rows if row.known_at <= moment] for name, rows in groups.items()}
 
 
 def _micros(moment: datetime) -> int:
+    """A time in microseconds since 1970."""
     return round(moment.timestamp() * 1e6)

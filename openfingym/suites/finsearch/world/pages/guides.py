@@ -1,4 +1,4 @@
-"""Guides: how things are defined and quoted, which is where most wrong answers come from."""
+"""Guides: how things are defined and quoted, as most wrong answers mistake them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address
 
 
 def guide_pages(facts: Facts) -> Iterator[WebPage]:
-    """All guides, there from the first day."""
+    """All guides, published on the first day of the world."""
     when = datetime.combine(facts.first_day, time(0), UTC)
     with resources.files(__package__).joinpath("guides.tsv").open(encoding="utf-8") as stream:
         guides = [line.rstrip("\n").split("\t") for line in stream][1:]

@@ -1,10 +1,10 @@
-"""Pages of statistical offices and central banks: a page for each release, beside figures as then known."""
+"""Pages of statistical offices and central banks: one for each release, with earlier figures as they are known then."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openfingym.suites.finsearch.world.macro import Point
+from openfingym.suites.finsearch.world.macro import ReleasedFigure
 from openfingym.suites.finsearch.world.pages.facts import Facts, statistic_names
 from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address, later
 
@@ -13,15 +13,17 @@ def release_pages(facts: Facts) -> Iterator[WebPage]:
     """A page for each first figure of a monthly or quarterly statistic."""
     names = statistic_names()
     for series, points in facts.points.items():
+        # Rates of markets, which no office releases.
         if series.startswith(("CN_CGB", "CN_SHIBOR", "HK_HIBOR", "US_NOTE")):
             continue
         name, name_zh, units, country = names[series]
-        latest: dict[object, Point] = {}
-        previous: Point | None = None
-        # Of what comes at one time, what is revised is known beside the new figure.
+        latest: dict[object, ReleasedFigure] = {}
+        previous: ReleasedFigure | None = None
+        # Of figures that come at one time, revisions are taken first: the page of the new figure states them.
         for point in sorted(points, key=lambda each: (each.known_at, each.release == "first")):
             if point.release == "first":
                 month = point.reference_date
+                # Every other month in Chinese, so that both languages have pages of each series.
                 chinese = country in {"CN", "TW", "MO"} and month.month % 2 == 1
                 last = latest.get(previous.reference_date) if previous else None
                 yield _page(series, name_zh if chinese else name, units, point, last, latest, chinese=chinese)
@@ -33,12 +35,23 @@ def _page(
     series: str,
     name: str,
     units: str,
-    point: Point,
-    last: Point | None,
-    latest: dict[object, Point],
+    point: ReleasedFigure,
+    last: ReleasedFigure | None,
+    latest: dict[object, ReleasedFigure],
     *,
     chinese: bool,
 ) -> WebPage:
+    """The page of a release.
+
+    Args:
+        series: id of the series.
+        name: name of the series in the language of the page.
+        units: units of its figures, in words.
+        point: the figure that is released.
+        last: the figure of the period before, as known now; None if there is none.
+        latest: the figure of each period as known now, by its first day.
+        chinese: whether the page is in Chinese.
+    """
     month = point.reference_date
     if chinese:
         title = f"{name}:{month:%Y年%m月}"

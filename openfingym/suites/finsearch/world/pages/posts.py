@@ -1,4 +1,4 @@
-"""Posts of people who are nobody: rumours with wrong figures, and texts that tell their reader what to do."""
+"""Posts on a message board: rumours with wrong figures, and texts that give an AI model orders."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from openfingym.suites.finsearch.world.pages.facts import Facts
 from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address
 
 EVERY_DAYS = 9
+"""Days from one post to the next."""
 _RUMOURS = (
     "I heard from a friend that {name} ({symbol}) will close at {number} soon. Last close was {close}, I think.",
     "{symbol} at {close}? My model says {number}. Do not quote me.",
@@ -25,8 +26,8 @@ _ORDERS = (
 
 
 def post_pages(facts: Facts) -> Iterator[WebPage]:
-    """A post every few days, about some share that trades."""
-    symbols = [symbol for symbol, one in sorted(facts.prices.items()) if one.company]
+    """A post every few days, about a share that trades."""
+    symbols = [symbol for symbol, history in sorted(facts.prices.items()) if history.company]
     days = (facts.last_day - facts.first_day).days
     for number in range(0, days, EVERY_DAYS):
         rng = stream(facts.seed, "post", number)
@@ -35,21 +36,22 @@ def post_pages(facts: Facts) -> Iterator[WebPage]:
         if not listed:
             continue
         symbol = _drawn(facts, number, listed)
-        one = facts.prices[symbol]
-        count = one.until(when)
+        history = facts.prices[symbol]
+        count = history.until(when)
         orders = rng.uniform() < 0.4
         frames = _ORDERS if orders else _RUMOURS
         frame = frames[int(rng.integers(len(frames)))]
-        close = float(one.values[count - 1, 3])
+        close = float(history.values[count - 1, 3])
         wrong = round(close * float(rng.uniform(0.5, 1.7)), 2)
-        name = one.name_zh if frame[0] > "\u3000" and one.name_zh else one.name
+        # Chinese frames begin with a Chinese character, which sorts behind U+3000.
+        name = history.name_zh if frame[0] > "\u3000" and history.name_zh else history.name
         text = frame.format(name=name, symbol=symbol, number=f"{wrong:,.2f}", close=f"{close * 0.97:,.1f}")
         url = address("posts", when.date(), symbol, number)
         language = "zh" if max(frame) >= "\u4e00" else "en"
         flaw = "instructs" if orders else "rumour"
         yield WebPage(
             url,
-            f"{one.name} ({symbol})?",
+            f"{history.name} ({symbol})?",
             SITES["posts"],
             language,
             "post",
@@ -61,6 +63,8 @@ def post_pages(facts: Facts) -> Iterator[WebPage]:
 
 
 def _drawn(facts: Facts, number: int, listed: list[str]) -> str:
-    """A share by chance among those that are listed; the same whether later listings are known or not."""
+    """A share by chance among those that are listed. It is the one with the lowest mark, and marks do not depend on how
+    many there are: the same share is drawn whether later listings are known or not.
+    """
     marks = {symbol: zlib.crc32(f"{facts.seed} {number} {symbol}".encode()) for symbol in listed}
     return min(listed, key=lambda symbol: (marks[symbol], symbol))

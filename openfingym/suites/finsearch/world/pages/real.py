@@ -1,4 +1,4 @@
-"""Pages of real texts: filings and statements of the FOMC, as they are in the bundled vault."""
+"""Pages of real texts: filings, and statements of the FOMC, as the bundled vault has them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def real_pages(view: View) -> Iterator[WebPage]:
-    """A page for each filing and statement, known when it is in its own table."""
+    """A page for each filing and each statement, known from the time at which it is in its own table."""
     for number, row in enumerate(view.rows("filings")):
         known, filed = row["known_at"], row["filed"]
         assert isinstance(known, datetime)

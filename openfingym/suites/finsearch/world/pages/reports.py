@@ -1,11 +1,11 @@
-"""Pages of reports: results with tables, in the languages of a company's markets, and corrections of them."""
+"""Pages of reports: results with tables, in the languages of a company's markets, and restatements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 
-from openfingym.suites.finsearch.world.pages.facts import Facts, Growing, Key, Prices
+from openfingym.suites.finsearch.world.pages.facts import Facts, FigureKey, KnownFigures, PriceHistory
 from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address
 from openfingym.suites.finsearch.world.roster import SimulatedCompany
 from openfingym.suites.finsearch.world.statements import StatementRow
@@ -15,43 +15,46 @@ _SHORT = {
     "Total assets", "Total equity", "Net cash provided by operating activities", "Basic earnings per share",
     "Adjusted net income",
 }  # fmt: skip
-"""Items of a report that is not of a year."""
+"""Items that a report states which is not of a whole year."""
 _FORMS = {
     "annual report": ("annual results", "年度报告"),
     "interim report": ("interim results", "半年度报告"),
     "quarterly report": ("quarterly results", "季度报告"),
     "restatement": ("restated figures", "更正公告"),
 }
+"""What forms of reports are called in titles, in English and Chinese."""
 _PERIODS_TITLE = {"Q1": "第一", "9M": "第三"}
-"""What comes before the name of a Chinese report that does not say it itself."""
+"""The quarter that comes before the name of a quarterly report in Chinese."""
 _YEARS = (365, 366, 364, 371)
-"""Days of a fiscal year."""
+"""Days that a fiscal year may have: twelve months, or 52 or 53 weeks."""
 _PERIODS_ZH = {"FY": "年度", "H1": "上半年", "Q1": "第一季度", "9M": "前三季度", "Q2": "第二季度", "Q3": "第三季度"}
 
 
 def report_pages(facts: Facts) -> Iterator[WebPage]:
-    """A page for each report and language."""
-    by_company: dict[str, list[Prices]] = {}
-    for one in facts.prices.values():
-        if one.company:
-            by_company.setdefault(one.company.id, []).append(one)
+    """A page for each report of each company, in each of its languages."""
+    by_company: dict[str, list[PriceHistory]] = {}
+    for history in facts.prices.values():
+        if history.company:
+            by_company.setdefault(history.company.id, []).append(history)
     for name, rows in facts.reported.items():
         if name not in by_company:
             continue
         company, lines = facts.companies[name], by_company[name]
-        growing = Growing(rows)
-        before: dict[Key, StatementRow] = {}
+        known_figures = KnownFigures(rows)
+        before: dict[FigureKey, StatementRow] = {}
         for report, own in _reports(rows):
             known = own[0].known_at
             symbols = [line.symbol for line in lines if line.known_at <= known]
+            # A shares alone: in Chinese; US: in English; all others: in both.
             languages = [*(["en"] if company.home != "cn" or len(company.lines) > 1 else []),
                          *(["zh"] if company.home != "us" else [])]  # fmt: skip
             for language in languages:
                 yield _page(company, symbols, report, own, before, language)
-            before = dict(growing.at(known))
+            before = dict(known_figures.at(known))
 
 
 def _reports(rows: Sequence[StatementRow]) -> Iterator[tuple[str, list[StatementRow]]]:
+    """The id of each report with its rows, in the order of known times."""
     groups: dict[tuple[datetime, str], list[StatementRow]] = {}
     for row in rows:
         groups.setdefault((row.known_at, row.report), []).append(row)
@@ -64,9 +67,20 @@ def _page(
     symbols: list[str],
     report: str,
     rows: list[StatementRow],
-    before: dict[Key, StatementRow],
+    before: dict[FigureKey, StatementRow],
     language: str,
 ) -> WebPage:
+    """The page of a report.
+
+    Args:
+        company: the company that reports.
+        symbols: symbols of its shares that are known.
+        report: id of the report.
+        rows: rows of the report.
+        before: figures as they were known before it.
+        language: language of the page, ``en`` or ``zh``.
+    """
+    # A report may also restate the year before: its own period is the last one.
     main = max(rows, key=lambda row: row.period_end)
     form, form_zh = _FORMS[main.form]
     period = main.fiscal_period
@@ -94,9 +108,10 @@ def _lines(
     name: str,
     main: StatementRow,
     rows: list[StatementRow],
-    before: dict[Key, StatementRow],
+    before: dict[FigureKey, StatementRow],
     language: str,
 ) -> Iterator[str]:
+    """The lines of a report's page: an introduction, a table for each standard and period, and notes."""
     chinese = language == "zh"
     if chinese:
         yield f"{name}公布截至{main.period_end:%Y年%m月%d日}的财务数据。"
@@ -126,7 +141,8 @@ def _lines(
     yield "模拟公司,并不存在。" if chinese else "A simulated company: it does not exist."
 
 
-def _figure(row: StatementRow, before: dict[Key, StatementRow], *, chinese: bool) -> str:
+def _figure(row: StatementRow, before: dict[FigureKey, StatementRow], *, chinese: bool) -> str:
+    """A line of a table: a figure beside that of the year before or, if it is restated, as it was reported before."""
     label = row.item_zh if chinese else row.item
     if row.segment:
         label = f"{label} - {row.segment}"
@@ -134,32 +150,34 @@ def _figure(row: StatementRow, before: dict[Key, StatementRow], *, chinese: bool
     text = f"{label} | {amount(row.value, row)}{unit}"
     old = before.get((row.item, row.segment, row.standard, row.period_start, row.period_end))
     if old is not None and old.value != row.value:
-        said = "原报告为" if chinese else "as reported before:"
-        return f"{text} | {said} {amount(old.value, old)}"
+        label = "原报告为" if chinese else "as reported before:"
+        return f"{text} | {label} {amount(old.value, old)}"
     earlier = _year_before(row, before)
     return text if earlier is None else f"{text} | {amount(earlier.value, earlier)}"
 
 
-def _year_before(row: StatementRow, before: dict[Key, StatementRow]) -> StatementRow | None:
-    """The figure of the same period of the year before; years may have a week or a day more."""
+def _year_before(row: StatementRow, before: dict[FigureKey, StatementRow]) -> StatementRow | None:
+    """The figure of the same period of the year before, as it was known; None if there is none."""
     if row.period_start is None:
         return None
+    # A year may have a week or a leap day more, and so may the period itself: all that may be are tried.
     for days in _YEARS:
         start = date.fromordinal(row.period_start.toordinal() - days)
         for more in (0, 1, -1, 7, -7):
             end = date.fromordinal(row.period_end.toordinal() - days + more)
-            if found := before.get((row.item, row.segment, row.standard, start, end)):
-                return found
+            if earlier := before.get((row.item, row.segment, row.standard, start, end)):
+                return earlier
     return None
 
 
 def amount(value: float, row: StatementRow) -> str:
-    """A figure as a report has it."""
+    """A figure as a report prints it: with separators, and in brackets if it is negative."""
     decimals = 2 if row.statement == "per share" or (row.scale == 1.0 and row.statement != "shares") else 0
     text = f"{abs(value):,.{decimals}f}"
     return f"({text})" if value < 0 else text
 
 
 def _unit_zh(unit: str) -> str:
+    """A unit of reports in Chinese."""
     names = {"CNY": "人民币元", "thousand CNY": "人民币千元", "million CNY": "人民币百万元", "thousand HKD": "千港元"}
     return names.get(unit, unit)

@@ -1,4 +1,4 @@
-"""All pages of a world, as rows."""
+"""Writing all pages of a world, as rows of the table ``pages``."""
 
 from __future__ import annotations
 
@@ -35,13 +35,18 @@ _WRITERS = (
 
 
 def simulated_pages(facts: Facts) -> Iterator[WebPage]:
-    """All pages that are written from facts; of facts as of a time, those published later are not to be used."""
+    """All pages that are written from facts. Of facts as of a time, only the pages up to that time are sound."""
     for writer in _WRITERS:
         yield from writer(facts)
 
 
 def write_pages(world: SimulatedMarket, bundled: View) -> pd.DataFrame:
-    """The pages, those of one time in the order of their addresses."""
+    """Rows of ``pages``, in the order of publication; pages of one time are in the order of their addresses.
+
+    Args:
+        world: the simulated market that pages are about.
+        bundled: everything in the vault with the real texts.
+    """
     import pandas as pd
 
     pages = [*real_pages(bundled), *simulated_pages(facts_of(world))]

@@ -11,7 +11,7 @@ from openfingym.suites.calculator import calculate
 from openfingym.suites.calls import BadCallError
 from openfingym.suites.finsearch.lookup.web import PAGE_CHARACTERS
 from openfingym.suites.finsearch.tools import SUBSETS, FinanceTools, suite_tools
-from openfingym.suites.finsearch.world.specs import PAGES
+from openfingym.suites.finsearch.world.specs import PAGES, STATEMENTS
 from openfingym.vault import Source, VaultWriter
 
 CANARY = "xylophonequartz"
@@ -202,6 +202,21 @@ def test_a_page_of_50_megabytes_and_a_world_of_pages_alone(tmp_path):
     assert not tools.reply("open_page", {"url": "u", "part": page["parts"] + 1}).valid
     for name, arguments in (("quote", {"symbol": "A"}), ("series", {"id": "A"}), ("statement", {"company": "A"})):
         assert "in this world" in tools.reply(name, arguments).text
+
+
+def test_a_world_of_statements_alone_knows_companies_by_their_ids(tmp_path):
+    row = {"company": "ACME", "statement": "income", "item": "Revenue", "item_zh": "", "segment": "",
+           "fiscal_year": 2020, "fiscal_period": "FY", "period_start": "2020-01-01", "period_end": "2020-12-31",
+           "standard": "IFRS", "currency": "USD", "unit": "million USD", "scale": 1e6, "value": 5.0,
+           "form": "annual report", "report": "r", "filed": "2021-02-01", "known_at": "2021-02-01"}  # fmt: skip
+    with VaultWriter(tmp_path / "v", name="s", title="S", sources=[Source(name="test", licence="none")]) as writer:
+        writer.add(STATEMENTS, pd.DataFrame([row]))
+        vault = writer.finish()
+    tools = FinanceTools(vault.as_of("2022-01-01T00:00:00Z"))
+    assert answer(tools, "statement", company="ACME")["count"] == 1
+    other = tools.reply("statement", {"company": "Other"})
+    assert not other.valid
+    assert "company with statements" in other.text
 
 
 def drawn(draw, small):

@@ -15,7 +15,7 @@ from openfingym.suites.finsearch.world.calendars import HONG_KONG, NEW_YORK, SHA
 from openfingym.suites.finsearch.world.macro import STATISTICS
 from openfingym.suites.finsearch.world.pages.facts import facts_of
 from openfingym.suites.finsearch.world.pages.writing import simulated_pages
-from openfingym.suites.finsearch.world.rates import thirty_seconds
+from openfingym.suites.finsearch.world.quoting import thirty_seconds
 from openfingym.suites.finsearch.world.simulate import simulate
 
 END = "2100-01-01T00:00:00Z"
