@@ -1,7 +1,7 @@
 """The kind ``questions``: forecast outcomes by a probability, a number, quantiles or an interval.
 
 The package holds simulated questions with their outcomes: an agent trains on some, gets feedback on others, and is
-scored on a third part. In place of this last part, a rollout may have questions that are asked when it is created and
+scored on the last ones. In place of these last ones, a rollout may have questions that are asked when it is created and
 have no outcome yet (:mod:`openfingym.kinds.asking`); then its result is deferred until they are resolved.
 """
 

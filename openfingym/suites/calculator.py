@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from openfingym.suites.calls import BadCallError, shown
+from openfingym.suites.calls import BadCallError, as_python, shown
 
 LONGEST = 2_000
 """Most characters of an expression, which the parameter of the tool checks."""
@@ -71,8 +71,7 @@ def _value(node: ast.expr, depth: int) -> Value:
             return [_number(_value(element, depth + 1)) for element in elements]
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
             return _checked(_FUNCTIONS[name]([_value(argument, depth + 1) for argument in arguments]))
-    written = ast.unparse(node) if depth <= DEEPEST else ""
-    raise BadCallError(f"expression takes {_TAKES}; it has {shown(written)}.")
+    raise BadCallError(f"expression takes {_TAKES}; it has {shown(as_python(node))}.")
 
 
 def _number(value: Value) -> Number:

@@ -5,6 +5,7 @@ Whatever an agent sends, nothing but :class:`BadCallError` is raised, whose mess
 
 from __future__ import annotations
 
+import ast
 import difflib
 import json
 from collections.abc import Mapping
@@ -113,6 +114,15 @@ def shown(value: object) -> str:
     """A value as Python writes it, cut to 80 characters: messages must not grow with what an agent sends."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def as_python(node: ast.expr) -> str:
+    """An expression as Python text, for a message."""
+    # A long chain of operators or attributes can be parsed and yet be too deep to be written again.
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):
+        return "an expression"
 
 
 def _parsed(tool: LookupTool, given: str | Mapping[str, object]) -> Mapping[str, object]:

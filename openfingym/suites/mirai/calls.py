@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 
+from openfingym.suites.calls import as_python
 from openfingym.suites.mirai.arguments import IllegalCallError, shown
 from openfingym.suites.mirai.functions import FUNCTIONS
 
@@ -93,7 +94,7 @@ def _value(node: ast.expr) -> object:
             return {side: _value(each) for side, each in sides.items()}
     raise IllegalCallError(
         "Arguments must be texts, lists, None, and the classes Date, DateRange, ISOCode and CAMEOCode, but received: "
-        f"{shown(_written(node))}."
+        f"{shown(as_python(node))}."
     )
 
 
@@ -101,14 +102,5 @@ def _only(node: ast.Call, names: tuple[str, ...]) -> object:
     """The value of a class of one attribute, given by position or under one of its names."""
     values = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in names)]
     if len(values) != 1 or len(node.args) + len(node.keywords) != 1:
-        raise IllegalCallError(f"{_name(node)} takes one argument, {names[0]}, but received: {shown(_written(node))}.")
+        raise IllegalCallError(f"{_name(node)} takes one argument, {names[0]}, but received: {shown(as_python(node))}.")
     return _value(values[0])
-
-
-def _written(node: ast.expr) -> str:
-    """An expression as Python text, for a message."""
-    # A long chain of operators can be parsed and yet be too deep to be written again.
-    try:
-        return ast.unparse(node)
-    except (RecursionError, ValueError):
-        return "an expression"
