@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
+from openfingym.kinds import is_live
 from openfingym.kinds.question_range import QuestionRange
 from openfingym.questions.question import REAL_CLOCK
 from openfingym.results import RolloutResult, SplitName
@@ -54,7 +55,7 @@ class RolloutOrder:
         split: SplitName,
         instance: int | None,
     ) -> Self:
-        """An order in which a range of questions is checked against the package and written in its plain form.
+        """An order that was checked against the package, with a range of questions in its plain form.
 
         Args:
             package: the built package of the task.
@@ -67,12 +68,17 @@ class RolloutOrder:
             instance: which instance of the split, from 0; None on the test split.
 
         Raises:
-            UsageError: the text is no range, or the task has no such questions.
+            UsageError: the text is no range, or the task has no such questions; or its sessions cannot last that long.
         """
+        contract = package.task.spec.contract
+        if session is not None and session.duration_s is not None and is_live(contract):
+            from openfingym.kinds.live import live_contract, session_terms
+
+            session_terms(live_contract(contract), session.duration_s)
         if not isinstance(questions, str):
             return cls(seed, fresh, session, questions, None, split, instance)
         asked = QuestionRange.parse(questions)
-        asked.require(package.task.spec.contract, package.manifest.name, package.manifest.n_private)
+        asked.require(contract, package.manifest.name, package.manifest.n_private)
         return cls(seed, fresh, session, None, str(asked), split, instance)
 
     @property

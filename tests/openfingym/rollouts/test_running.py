@@ -15,8 +15,10 @@ import pytest
 
 from openfingym import rollouts
 from openfingym.errors import UsageError
+from openfingym.market.session.terms import SessionOrder
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
+from openfingym.rollouts import single
 from openfingym.rollouts.bounds import gate_bounds
 from openfingym.rollouts.engine import RunWatcher
 from openfingym_verifier.truth import load_task as load_truth
@@ -27,6 +29,7 @@ PLAN = {"tasks": ["treasury-forecast"], "agents": ["naive", "mean"], "seeds": 2,
 RUN = """
 import signal, sys
 from openfingym import rollouts
+from openfingym.rollouts import single
 
 for sign in (signal.SIGINT, signal.SIGTERM):
     signal.signal(sign, signal.default_int_handler)
@@ -107,3 +110,10 @@ def test_the_gate_forwards_whatever_body_the_verifier_would_read(treasury: Built
     # The longest text of a float64, in a submission of nothing else.
     number = repr(-np.nextafter(np.finfo(np.float64).tiny, 1.0))
     assert (len(number) + 1) * np.prod(treasury.manifest.submission_shape) < longest
+
+
+@pytest.mark.parametrize("duration_s", [0, 61, 25_200, 360_000])
+def test_a_session_that_cannot_last_so_long_is_refused_before_anything_begins(tmp_path: Path, duration_s: int) -> None:
+    with pytest.raises(UsageError, match=f"a session of {duration_s} s cannot be; expected a multiple of 60 s"):
+        single.run("crypto-trading-live", agent="cash", session=SessionOrder(duration_s=duration_s), out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
