@@ -91,7 +91,7 @@ def session_terms(contract: LiveContract, duration_s: int | None = None) -> Sess
         interval, rest = divmod(duration_s, contract.steps)
         if rest or not contract.steps <= duration_s <= min(contract.longest_s, 60 * contract.steps):
             raise UsageError(
-                f"a session of {duration_s} s cannot be; expected a multiple of {contract.steps} s, since it has "
+                f"a session cannot last {duration_s} s; expected a multiple of {contract.steps} s, since it has "
                 f"{contract.steps} bars of whole seconds, up to {min(contract.longest_s, 60 * contract.steps)} s"
             )
     return SessionTerms(

@@ -114,6 +114,6 @@ def test_the_gate_forwards_whatever_body_the_verifier_would_read(treasury: Built
 
 @pytest.mark.parametrize("duration_s", [0, 61, 25_200, 360_000])
 def test_a_session_that_cannot_last_so_long_is_refused_before_anything_begins(tmp_path: Path, duration_s: int) -> None:
-    with pytest.raises(UsageError, match=f"a session of {duration_s} s cannot be; expected a multiple of 60 s"):
+    with pytest.raises(UsageError, match=f"a session cannot last {duration_s} s; expected a multiple of 60 s"):
         single.run("crypto-trading-live", agent="cash", session=SessionOrder(duration_s=duration_s), out=tmp_path)
     assert list(tmp_path.iterdir()) == []
