@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from openfingym.answers.assignment import without_partner
 from openfingym.answers.matching import Candidate, candidates, name_key
 from openfingym.answers.reading.cleaning import HEDGE, LONGEST, answer_and_rest, cleaned, final_parts
 from openfingym.answers.reading.tables import cell, json_of, named, outside_json, rows_of
@@ -48,6 +49,11 @@ _BETWEEN_ALTERNATIVES = re.compile(
     re.IGNORECASE,
 )
 """All that may stand between two values for them to be alternatives: separators, words such as "or", and units."""
+_ABSENT = {
+    "number": "no number in the asked unit",
+    "date": "no date as fine as the right one",
+    "yes_no": "neither yes nor no",
+}
 
 
 class Verdict(NamedTuple):
@@ -196,9 +202,7 @@ def _without(part: Part, text: str, stated: Sequence[Candidate]) -> Verdict:
         return Verdict("undecided", "answered", "none", f"{part.name}: no name that is known")
     if not stated:
         state: State = "answered" if part.type == "number" and any(map(str.isdigit, text)) else "unreadable"
-        return Verdict(
-            "wrong", state, "absent", f"{part.name}: no {part.type.replace('_', ' ')} of its unit in the answer"
-        )
+        return Verdict("wrong", state, "absent", f"{part.name}: {_ABSENT[part.type]} in the answer")
     if len(stated) > 1 or any(candidate.loose for candidate in stated):
         return Verdict("wrong", "answered", "absent", f"{part.name}: none of the values in the answer is right")
     return Verdict(
@@ -309,25 +313,28 @@ def _rows(reference: Reference, text: str) -> Verdict:
 
 
 def _any_order(reference: Reference, rows: Sequence[tuple[str, ...]], in_place: Sequence[Verdict]) -> Verdict:
-    """Decide as many rows as there are in the reference, in any order.
+    """Decide as many rows as there are in the reference, in any order: each must be a row of the reference of its own.
 
-    Each row of the reference takes a row of the answer for its own, so that no row of the answer counts twice. Rows
-    that are right where they stand stay there.
+    Args:
+        reference: the right answer.
+        rows: the rows of the answer, as many as the reference has.
+        in_place: the verdict on each row of the answer by the row of the reference in the same place.
     """
-    free = {index for index, verdict in enumerate(in_place) if verdict.outcome != "right"}
-    doubtful = False
-    for index in sorted(free):
-        outcomes = {other: _row(reference.rows[index], rows[other]).outcome for other in sorted(free)}
-        taken = next((other for other, outcome in outcomes.items() if outcome == "right"), None)
-        if taken is not None:
-            free.discard(taken)
-        elif "undecided" in outcomes.values():
-            doubtful = True
-        else:
-            return Verdict("wrong", "answered", "rows", f"row {index + 1} of the reference is not in the answer")
-    if doubtful:
+    outcomes: dict[tuple[int, int], Outcome] = {
+        (place, place): verdict.outcome for place, verdict in enumerate(in_place)
+    }
+
+    def outcome(wanted: int, stated: int) -> Outcome:
+        if (wanted, stated) not in outcomes:
+            outcomes[wanted, stated] = _row(reference.rows[wanted], rows[stated]).outcome
+        return outcomes[wanted, stated]
+
+    if without_partner(len(rows), lambda wanted, stated: outcome(wanted, stated) == "right") is None:
+        return Verdict("right", "answered", "rows", "all rows, and no others")
+    lacking = without_partner(len(rows), lambda wanted, stated: outcome(wanted, stated) != "wrong")
+    if lacking is None:
         return Verdict("undecided", "answered", "none", "some rows cannot be told")
-    return Verdict("right", "answered", "rows", "all rows, and no others")
+    return Verdict("wrong", "answered", "rows", f"row {lacking + 1} of the reference is not in the answer")
 
 
 def _row(parts: Sequence[Part], row: tuple[str, ...]) -> Verdict:
