@@ -127,7 +127,7 @@ def tick(
         "simulated": book.series.simulated,
         "replayed": book.series.replayed,
         "now": utc_text(done.now_ns),
-        "done": [one.to_dict() for one in done.deeds],
+        "done": [one.to_dict() for one in done.actions],
         "faults": [one.to_dict() for one in done.faults],
     }
     if as_json:

@@ -189,7 +189,7 @@ def _document(book: Book, played: SeriesOutcome) -> dict[str, Any]:
         "now": utc_text(played.now_ns),
         "complete": played.complete,
         "unsettled": played.unsettled,
-        "done": [one.to_dict() for one in played.deeds],
+        "done": [one.to_dict() for one in played.actions],
         "forecasts": [one.to_dict() for one in played.forecasts],
         "faults": [one.to_dict() for one in played.faults],
         "receipt": None if played.receipt is None else str(played.receipt),
