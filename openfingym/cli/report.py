@@ -174,7 +174,7 @@ def _show_report(found: Report, *, each_task: bool) -> None:
         for section in found.questions.of(kind) if found.questions is not None else ():
             _show_table(section.text(), note=section.note not in notes)
             notes.add(section.note)
-        sentences, rest = tables.said(found, kind)
+        sentences, rest = tables.comparisons_in_words(found, kind)
         for sentence in (*sentences, rest):
             if sentence:
                 click.echo(one_line(sentence, LONGEST))

@@ -10,11 +10,11 @@ import numpy as np
 
 from openfingym.reports.cells import label
 from openfingym.reports.charts import BOX, Scale, axes
+from openfingym.reports.formatting import percent
 from openfingym.reports.page import macro
 from openfingym.reports.questions.analysis import END, START
 from openfingym.reports.questions.parts import PartTable, Spread
 from openfingym.reports.questions.report import QuestionReport, Ways, way_names
-from openfingym.reports.tables import percent
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from openfingym.reports.cells import NONE, Row, label
+from openfingym.reports.formatting import DASH, figure, whole
 from openfingym.reports.questions.analysis import Scored
 from openfingym.reports.questions.played import PlayedQuestion, PlayedRun
-from openfingym.reports.tables import DASH, TextTable, figure, whole
+from openfingym.reports.tables import TextTable
 
 
 @dataclass(frozen=True)

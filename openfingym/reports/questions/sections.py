@@ -14,12 +14,12 @@ import numpy as np
 
 from openfingym.metrics import find_metric
 from openfingym.reports.cells import Row
+from openfingym.reports.formatting import DASH
 from openfingym.reports.questions.analysis import best_of, by_tool, contributions, faults, mean_of, transitions
 from openfingym.reports.questions.judged import judged
 from openfingym.reports.questions.modes import failures, gains
 from openfingym.reports.questions.parts import Group, PartTable, Rows, Scene, score_title, spread
 from openfingym.reports.questions.played import PlayedRun, metric_of
-from openfingym.reports.tables import DASH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
