@@ -187,7 +187,7 @@ def _break_even_cost(earned: Callable[[float], float]) -> float | None:
 
 
 def _break_even_delay(earned: Callable[[int], float]) -> float | None:
-    """The first delay in bars, interpolated, at which a return, given as a function of it, is 0; None if there is none."""
+    """The first delay in bars, interpolated, at which a return, given as a function of it, is 0; None if none is."""
     before = earned(0)
     if before <= 0.0:
         return None
