@@ -61,13 +61,13 @@ def left_out(slices: Sequence[RolloutResult]) -> Iterator[Caution]:
     """Cautions about runs that are in no figure, since others of their task were asked more questions."""
     for kind in dict.fromkeys(run.data_kind for run in slices):
         mine = [run for run in slices if run.data_kind == kind]
-        named = sorted({f"{run.task} {run.slice}" for run in mine})
+        named = _first_of(sorted({f"{run.task} {run.slice}" for run in mine}))
         runs = "1 run was" if len(mine) == 1 else f"{len(mine)} runs were"
         yield Caution(
             kind,
             "questions",
-            f"{runs} asked a slice of the questions of a task that others were asked whole "
-            f"({', '.join(named[:NAMED])}{', ...' if len(named) > NAMED else ''}), and are in no figure",
+            f"{runs} asked a slice of the questions of a task that others were asked whole ({named}), and are in no "
+            "figure",
         )
 
 
@@ -77,8 +77,8 @@ def _slices(groups: Sequence[RunGroup]) -> Iterator[str]:
     named = sorted({f"{run.task} {run.slice}" for run in runs})
     if named:
         yield (
-            f"runs were asked a slice of their task's questions ({', '.join(named[:NAMED])}"
-            f"{', ...' if len(named) > NAMED else ''}), and the figures say nothing of the others"
+            f"runs were asked a slice of their task's questions ({_first_of(named)}), and the figures say nothing of "
+            "the others"
         )
 
 
@@ -143,10 +143,10 @@ def _skill(groups: Sequence[RunGroup]) -> Iterator[str]:
     )
     if unknown:
         tasks = "1 task" if len(unknown) == 1 else f"{len(unknown)} tasks"
-        named = f"{', '.join(unknown[:NAMED])}{', ...' if len(unknown) > NAMED else ''}"
         yield (
-            f"it is not recorded what answers without skill reach on this build of {tasks} ({named}), so that runs "
-            "better than the baseline there carry no mark; `openfingym task check TASK --adversarial` measures it"
+            f"it is not recorded what answers without skill reach on this build of {tasks} ({_first_of(unknown)}), so "
+            "that runs better than the baseline there carry no mark; `openfingym task check TASK --adversarial` "
+            "measures it"
         )
 
 
@@ -169,10 +169,9 @@ def _endpoints(group: RunGroup, configs: Mapping[str, RunConfig]) -> Iterator[st
             by_model[asked.model].append(asked.endpoint)
     for model, endpoints in by_model.items():
         if len(endpoints) > 1:
-            named = f"{', '.join(endpoints[:NAMED])}{', ...' if len(endpoints) > NAMED else ''}"
             yield (
                 f"{label(group.row)} on {group.data_kind} data pools rollouts of {model} at {len(endpoints)} endpoints "
-                f"({named}), which may serve different models under one name"
+                f"({_first_of(endpoints)}), which may serve different models under one name"
             )
 
 
@@ -197,6 +196,11 @@ def _environments(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) 
             f"programs ran in {len(environments)} environments (image, or Python and its packages), "
             "which may differ in their scores"
         )
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """The first of some names, with an ellipsis if there are more of them."""
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
 
 
 def _judged(group: RunGroup) -> Iterator[RolloutResult]:

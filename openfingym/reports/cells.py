@@ -366,9 +366,7 @@ def _sampling(runs: Sequence[RolloutResult]) -> tuple[float, float] | None:
 
 
 def _is_better(run: RolloutResult) -> bool:
-    """Whether a run beats the baseline beyond the sampling error of the hidden rows; without an interval, by its figure
-    alone.
-    """
+    """Whether a run beats the baseline, beyond the sampling error of the hidden rows if it has an interval."""
     if run.verdict is not None:
         return run.state == "scored" and run.verdict == "better"
     return run.state == "scored" and run.relative_total is not None and run.relative_total < 1.0

@@ -134,6 +134,7 @@ class RowComparison:
 
 def _ratio(estimate: Estimate, swapped: bool) -> tuple[float, float, float]:
     """A ratio of losses and the ends of its interval, b over a if they are swapped; 1 stands for a missing figure."""
+    # The inverse of an interval has its ends in the other order.
     value, low, high = (part or 1.0 for part in (estimate.value, estimate.low, estimate.high))
     return (1.0 / value, 1.0 / high, 1.0 / low) if swapped else (value, low, high)
 
@@ -289,6 +290,7 @@ def _comparison(
     if p is not None:
         mean, spread = fmean(means), stdev(means) if len(means) > 1 else 0.0
         effect = mean / spread if spread > EVEN else None
+        # A mean below 0 says that a has less loss.
         verdict = "no difference" if p[1] >= SIGNIFICANT else "better" if mean < 0.0 else "worse"
     return RowComparison(
         data_kind=groups[0].data_kind,

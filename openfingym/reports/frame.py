@@ -94,6 +94,7 @@ def read_runs(*folders: str | Path, metrics: bool = False) -> pd.DataFrame:
         raise UsageError(f"no run was found below {', '.join(map(str, paths))}; a run is a folder with a result.json")
     fitting = [{name: _fitting(row.get(name), dtype) for name, dtype in COLUMNS.items()} for row in rows]
     frame = pd.DataFrame.from_records(fitting, columns=list(COLUMNS))
+    # A stranger's run may state any text as its time.
     frame["started_at"] = pd.to_datetime(frame["started_at"], utc=True, errors="coerce", format="ISO8601")
     frame = frame.astype(COLUMNS)
     # Results are the first rows, so that metrics join them by position.
@@ -137,6 +138,7 @@ def _fitting(value: object, dtype: str) -> object:
     # Names of folders need not be valid UTF-8.
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
+    # A column of integers takes neither fractions nor numbers of more than 64 bits.
     if dtype == "Int64" and isinstance(value, int | float):
         return int(value) if abs(value) < 2**63 and value == int(value) else None
     return value
@@ -147,6 +149,7 @@ def _unfinished(roots: Iterable[Path]) -> list[Path]:
     unfinished = set()
     for root in roots:
         for folder, names in walk(root.absolute(), leaf=RESULT):
+            # A plan writes its rollouts in a folder of their own, a single run beside its place under a hidden name.
             if STAGING in (names or ()):
                 unfinished.update(_folders_in(folder / STAGING))
             unfinished.update(path for path in _folders_in(folder) if path.match(".*.partial"))

@@ -9,7 +9,7 @@ from openfingym.reports import tables
 from openfingym.reports.cells import Cell, family_order, label
 from openfingym.reports.figures import cost_scatter, forest, heat_map
 from openfingym.reports.formatting import family_name, interval, penalized, percent, signed, strength
-from openfingym.reports.page import document, kind_notice
+from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.report import REASON_LENGTH, Report
 from openfingym.results import RolloutResult
 from openfingym.version import __version__
@@ -20,16 +20,6 @@ FAILED = 500
 """Most failed runs that are listed; the page folds all but the first of them."""
 FIRST = ("classes", "tools")
 """Keys of the tables on questions that stand above the graphs; those with a row for every task come last."""
-KINDS = {
-    "real": "Real data.",
-    "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
-    "specified": "Synthetic data, as its source defines it.",
-    "real with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. Real data.",
-    "simulated with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. SIMULATED data.",
-}
-
-
-"""What the page says about data of each kind."""
 
 
 class RunEntry(NamedTuple):
@@ -61,6 +51,7 @@ def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[s
     kinds = tables.kinds_of(report)
     entries = [_entry(run, page) for run, page in zip(runs, pages or [""] * len(runs), strict=True)]
     failed = [entry for entry in entries if entry.state in tables.FAILED]
+    # Without pages of the runs there is nothing to link to, and failures alone are worth a list.
     others = [entry for entry in entries if entry.state not in tables.FAILED] if pages else []
     return document(
         "report.html.jinja",
@@ -88,11 +79,12 @@ def _entry(run: RolloutResult, page: str) -> RunEntry:
     who = run.agent + (f" with {run.model}" if run.model else "") + f", seed {run.seed}"
     who += f", attempt {run.attempt}" if run.attempt else ""
     if run.state == "scored":
-        said = f"skill {signed(run.skill)}"
+        outcome = f"skill {signed(run.skill)}"
     else:
-        said = " ".join(str(run.reason or "no reason was given").split())
-        said = said if len(said) <= REASON_LENGTH else f"{said[:REASON_LENGTH]}…"
-    return RunEntry(page, run.state, run.task, who, said)
+        # A reason may be a traceback of many lines.
+        outcome = " ".join(str(run.reason or "no reason was given").split())
+        outcome = outcome if len(outcome) <= REASON_LENGTH else f"{outcome[:REASON_LENGTH]}…"
+    return RunEntry(page, run.state, run.task, who, outcome)
 
 
 def _subject(report: Report) -> str:
@@ -133,7 +125,7 @@ def _block(report: Report, kind: str) -> dict[str, object]:
     sentences, rest = tables.comparisons_in_words(report, kind)
     return {
         "kind": kind,
-        "notice": kind_notice(kind, KINDS),
+        "notice": kind_notice(kind, KINDS_OF_RUNS),
         "headline": _headline(cells, best, tables.skill_table(report, kind).note),
         "forest": forest(cells),
         "paper": tables.paper_table(report, kind),

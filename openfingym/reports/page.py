@@ -24,6 +24,14 @@ KINDS = {
     "real": "Real market data.",
 }
 """What a page on trading says about data of each kind."""
+KINDS_OF_RUNS = {
+    "real": "Real data.",
+    "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
+    "specified": "Synthetic data, as its source defines it.",
+    "real with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. Real data.",
+    "simulated with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. SIMULATED data.",
+}
+"""What a page on runs of any family says about data of each kind."""
 
 
 def document(

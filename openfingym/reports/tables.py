@@ -368,6 +368,7 @@ def comparisons_in_words(report: Report, data_kind: str, most: int = SENTENCES) 
     """
     ordered = clearest(pair for pair in report.comparisons if pair.data_kind == data_kind)
     decided = [pair for pair in ordered if pair.verdict != "too few"]
+    # Each sentence would say that there are too few tasks: one is enough.
     if not decided:
         remark = f"{len(ordered) - 1} more are {TOO_FEW}." if len(ordered) > 1 else ""
         return [pair.sentence for pair in ordered[:1]], remark

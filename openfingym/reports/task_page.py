@@ -14,8 +14,7 @@ from openfingym import store
 from openfingym.errors import UsageError
 from openfingym.files.whole import store_errors, whole_file
 from openfingym.kinds import kind_of
-from openfingym.reports.html import KINDS
-from openfingym.reports.page import document, kind_notice
+from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.plots import drawing
 from openfingym.results import RESULT
 from openfingym.task.published_sizes import split_beside_published
@@ -62,7 +61,7 @@ def render(package: BuiltPackage) -> str:
         styles=("task.css",),
         name=task.name,
         description=task.file.task.description,
-        notice=kind_notice(manifest.data_kind, KINDS),
+        notice=kind_notice(manifest.data_kind, KINDS_OF_RUNS),
         facts={
             "Family": f"{spec.family}, {spec.contract.kind}",
             "Panel": spec.panel,

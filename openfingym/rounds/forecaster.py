@@ -184,6 +184,7 @@ class ProgramForecaster:
         started = time.monotonic()
         try:
             number = self.program.forecast(asked.problem, asked.world, others)
+        # An infrastructure error, such as of the world's vault: the questions are asked again later.
         except OpenFinGymError:
             raise
         # A program is a stranger's code, which may raise anything.

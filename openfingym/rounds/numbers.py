@@ -92,6 +92,7 @@ class Number:
         """The present number, rounded, which is the threshold of a probability."""
         shown = one.shown(question) or {}
         price = shown.get("price")
+        # JSON's true and false are integers to Python.
         if not isinstance(price, int | float) or isinstance(price, bool):
             raise DataError(
                 f"{question.id}: {self.provider} shows no number now, above which one could be asked for; leave "

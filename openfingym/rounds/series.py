@@ -97,6 +97,7 @@ class Series(Section):
     @field_validator("start")
     @classmethod
     def _aware(cls, value: datetime | None) -> datetime | None:
+        # Without a zone it would be another moment on each machine.
         if value is not None and value.utcoffset() is None:
             raise ValueError(f"{value.isoformat()} has no time zone; write it with one, such as {value.isoformat()}Z")
         return value
@@ -226,6 +227,7 @@ def find_definition(name: str) -> Path:
         UsageError: there is neither such a file nor such a definition.
     """
     path = Path(name)
+    # A path that does not exist is a file too, so that the message names it and not the library's definitions.
     if path.suffix == ".toml" or path.is_file():
         return path
     included = {file.stem: file for file in sorted(_included().glob("*.toml"))}

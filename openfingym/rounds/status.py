@@ -92,6 +92,7 @@ def status(book: Book, ledger: LedgerClient, shown: int = SHOWN) -> SeriesStatus
     schedule = series.schedule
     by_name = {"generate": schedule.generate, "close": schedule.deadline}
     by_name |= {"resolve": schedule.resolve, "publish": schedule.publish}
+    # Of several things that are due at the same moment, all are named.
     coming = {name: at.first(series.zone, now_ns) for name, at in by_name.items()}
     following = min(coming.values())
     what = ", ".join(name for name, at in coming.items() if at == following)
@@ -106,6 +107,7 @@ def _round(book: Book, times: RoundTimes, asked: list[AskedQuestion], now_ns: in
     # What a tick would do, by the conditions of `openfingym.rounds.tick`.
     due = []
     if not late and now_ns < times.deadline_ns:
+        # An id is the name of the round, that of the source and a key. A source asks all its questions at once.
         prefix = f"{round_name(book.series.name, times.week)}/"
         sources = {row.question.id.removeprefix(prefix).partition("/")[0] for row in asked}
         due += [f"generate {name}" for name in book.series.asked if name not in sources]

@@ -78,6 +78,7 @@ def propose(
         source = book.series.asked.get(name)
         if source is None or now_ns is None or not isinstance(source.generator, KnowsWorld):
             continue
+        # As of now, not of the round: evidence is what has become known since.
         world = source.generator.world(source.options, datetime.fromtimestamp(now_ns // 10**9, UTC))
         problems: list[ForecastProblem] = [source.generator.problem(question) for question in questions]
         # Figures are decided by their first print, events by evidence.

@@ -161,10 +161,11 @@ def _figures(track: Track, rows: Sequence[ForecasterRow], names: Mapping[Forecas
         ("answered", lambda row: (f"{row.figures.questions:,.0f}", f"of {asked[row.forecaster]:,} asked")),
     ]
     cells = {name: [column(row) for row in rows] for name, column in columns}
-    kept = [name for name, column in cells.items() if any(value for value, _ in column)]
+    # Each form of answers has figures that others have not, such as the coverage of intervals.
+    filled = [name for name, column in cells.items() if any(value for value, _ in column)]
     return {
-        "columns": kept,
-        "rows": [(names[row.forecaster], [cells[name][n] for name in kept]) for n, row in enumerate(rows)],
+        "columns": filled,
+        "rows": [(names[row.forecaster], [cells[name][n] for name in filled]) for n, row in enumerate(rows)],
     }
 
 
@@ -232,6 +233,7 @@ def _slices(
 
 def _pair(pair: ForecasterPair, names: Mapping[ForecasterId, str]) -> tuple[str, ...]:
     """The row of the table of pairs for a comparison, with the better forecaster first."""
+    # The difference is one of losses: above 0, b is the better one.
     swapped = pair.difference > 0.0
     better, worse = (pair.b, pair.a) if swapped else (pair.a, pair.b)
     ends = ""

@@ -48,6 +48,7 @@ def judgements(result: RolloutResult) -> list[dict[str, Any]]:
     """The judgements of a run, from the file in its folder or in that of its plan; none if there is no such file."""
     if result.path is None:
         return []
+    # `openfingym questions judge` writes into the folder that it is given, which may be that of a plan.
     for folder in (result.path, result.path.parent):
         if not (folder / FILE).is_file():
             continue
@@ -55,6 +56,7 @@ def judgements(result: RolloutResult) -> list[dict[str, Any]]:
             lines = [parse_json(line) for line in read_bytes(folder, FILE, LIMIT).decode().splitlines()]
         except (OpenFinGymError, ValueError):
             continue
+        # The file of a plan has the judgements of all its rollouts.
         own = [line for line in lines if isinstance(line, dict) and line.get("rollout") == result.rollout_id]
         if own:
             return own
@@ -66,6 +68,7 @@ def _figures(lines: list[dict[str, Any]]) -> tuple[int | float | None, ...]:
     pairs = [(_outcome(line), _score(line)) for line in lines]
     outcomes = Counter(outcome for outcome, _ in pairs)
     left = Counter(score for outcome, score in pairs if outcome == "undecided")
+    # Also answers that a rule decided are judged, to see how far the judge can be trusted.
     both = [
         (outcome == "right") == (score == 1)
         for outcome, score in pairs

@@ -138,6 +138,7 @@ def spread(values: Sequence[float | None]) -> float | Spread | None:
     is not known.
     """
     known = [value for value in values if value is not None]
+    # The mean of the runs whose value is known would pass for that of all.
     if len(known) < len(values) or not known:
         return None
     return known[0] if len(known) == 1 else Spread(fmean(known), stdev(known))
@@ -155,5 +156,6 @@ def _text(value: Value, *, share: bool) -> str:
     if isinstance(value, Spread):
         return f"{_text(value.mean, share=share)} ±{_text(value.deviation, share=share)}"
     if isinstance(value, float):
+        # With z, what is rounded to zero has no minus sign.
         return f"{100.0 * value:z.1f}" if share else figure(value)
     return whole(value) if isinstance(value, int) else value or NONE

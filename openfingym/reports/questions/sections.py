@@ -5,7 +5,6 @@ A function returns None if its table would have nothing to say.
 
 from __future__ import annotations
 
-import calendar
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.metrics import find_metric
+from openfingym.models.cutoffs import last_day
 from openfingym.reports.cells import Row
 from openfingym.reports.formatting import DASH
 from openfingym.reports.questions.analysis import best_of, by_tool, contributions, faults, mean_of, transitions
@@ -98,6 +98,7 @@ def by_class(source: TableSource) -> PartTable | None:
     for group in source.groups:
         by_name: dict[str, list[float]] = defaultdict(list)
         for run in group.runs:
+            # The class of a question is that of its true answer, which may be withheld.
             if run.breakdown.classes is None or run.hidden is None:
                 continue
             title = run.breakdown.classes_title
@@ -232,6 +233,7 @@ def spending(source: TableSource) -> PartTable | None:
         results, count = [run.result for run in group.runs], len(group.asked)
         if not count:
             continue
+        # A sum without the runs whose price is unknown would be too low.
         prices = [result.cost_usd for result in results if result.cost_usd is not None]
         tokens = sum(result.prompt_tokens + result.completion_tokens for result in results)
         usd = sum(prices) / count if len(prices) == len(results) else None
@@ -258,6 +260,7 @@ def samples(source: TableSource) -> PartTable | None:
                 rows.append((*group.row, task, answers.origin, answers.vote, *best))
     if not rows:
         return None
+    # Tasks have different numbers of samples: shorter rows are filled up.
     width = len(source.by) + 3 + most
     columns = (*source.by, "task", "samples", "vote", *(f"K={k}" for k in range(1, most + 1)))
     note = (
@@ -282,6 +285,7 @@ def memory(source: TableSource) -> PartTable | None:
             for month, part in _by_month(run).items():
                 by_month[model, month].append(part)
         for (model, month), parts in sorted(by_month.items()):
+            # A mean over questions, to which each run adds as many as it was asked.
             known = [(count, score) for count, score in parts if score is not None]
             total = sum(count for count, _ in known)
             score = sum(count * score for count, score in known) / total if total else None
@@ -315,18 +319,8 @@ def _remembered(data_kind: str, month: str, cutoff: str | None) -> str:
         return "made up: nobody can remember it"
     if cutoff is None:
         return "not known"
-    first = date.fromisoformat(f"{month}-01")
-    last = first.replace(day=calendar.monthrange(first.year, first.month)[1])
-    trained = _end_of(cutoff)
+    first, last, trained = date.fromisoformat(f"{month}-01"), last_day(month), last_day(cutoff)
     return "after it" if first > trained else "before it" if last <= trained else "partly before it"
-
-
-def _end_of(cutoff: str) -> date:
-    """The last day of a cut-off, which is a month or a day."""
-    if len(cutoff) > 7:
-        return date.fromisoformat(cutoff)
-    first = date.fromisoformat(f"{cutoff}-01")
-    return first.replace(day=calendar.monthrange(first.year, first.month)[1])
 
 
 def _by_month(run: PlayedRun) -> dict[str, tuple[int, float | None]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import StoreError
 from openfingym.files.strange import MEGABYTE, parse_json, read_bytes
-from openfingym.reports.page import document, kind_notice
+from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.rollout.drawings import draw
 from openfingym.reports.rollout.texts import TextBlock, arguments, text_block, text_blocks
 from openfingym.results import OUTPUT, TRAJECTORY
@@ -36,14 +36,6 @@ NAMED = 200
 """Most failed calls that are named at the top; all but the first of them are folded."""
 SHOWN = 6
 """How many failed calls are named at the top without being folded."""
-KINDS = {
-    "real": "Real data.",
-    "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
-    "specified": "Synthetic data, as its source defines it.",
-    "real with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. Real data.",
-    "simulated with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. SIMULATED data.",
-}
-"""What the page says about data of each kind."""
 VERDICTS: Mapping[Verdict, str] = {
     "better": "better than the baseline",
     "worse": "worse than the baseline",
@@ -143,7 +135,7 @@ def render(folder: Path, result: RolloutResult, *, back: str = "") -> str:
         result=result,
         who=result.agent + (f" with {result.model}" if result.model else ""),
         back=back,
-        notice=kind_notice(result.data_kind, KINDS),
+        notice=kind_notice(result.data_kind, KINDS_OF_RUNS),
         verdict=VERDICTS[result.verdict] if result.verdict else "",
         facts=_facts(result, rollout),
         metrics=list(_metrics(result)),
@@ -171,6 +163,7 @@ def _rollout(folder: Path) -> tuple[RolloutRecord | None, str]:
 
 def _text(folder: Path, name: str) -> str:
     """The text of a file of the run, or why it cannot be read; empty if there is no such file."""
+    # A program may print any bytes.
     try:
         return read_bytes(folder, name, LIMIT).decode("utf-8", errors="replace")
     except FileNotFoundError:

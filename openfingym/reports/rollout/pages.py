@@ -74,6 +74,7 @@ def write_page(path: Path, folder: Path, result: RolloutResult, *, back: str = "
     Raises:
         StoreError: the page cannot be written.
     """
+    # What a model said may have lone surrogates, which UTF-8 cannot encode.
     write_text(path, render(folder, result, back=back), errors="backslashreplace")
 
 

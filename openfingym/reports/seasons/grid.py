@@ -115,6 +115,7 @@ def parts_of(
     """
     rows = {who: list(cells(who)) for _, people in names.parts for who in people}
     for column in marked:
+        # By the text and not the value: figures that look the same must be marked in the same way.
         texts = sorted({float(row[column].text) for row in rows.values() if row[column].text != DASH}, reverse=True)
         for row in rows.values() if len(rows) > 1 else ():
             cell = row[column]

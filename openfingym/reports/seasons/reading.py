@@ -193,7 +193,7 @@ def loss_of(question: SeasonQuestion, forecast: float) -> float:
         question: the question, whose truth is known.
         forecast: the probability or the number that was forecast.
     """
-    apart = abs(forecast - question.truth)
+    distance = abs(forecast - question.truth)
     if question.is_event:
-        return apart * apart
-    return apart / (abs(forecast) + abs(question.truth)) if apart else 0.0
+        return distance * distance
+    return distance / (abs(forecast) + abs(question.truth)) if distance else 0.0

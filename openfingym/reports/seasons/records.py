@@ -132,6 +132,7 @@ class SeasonRecords:
             records.endpoints.add(line["endpoint"])
         if state != FAILED:
             records.weeks.add(week)
+        # Lines are in the order of the tries: the last one says how the question ended.
         records.states[str(question)] = str(state)
         tokens = [line.get(key) for key in ("prompt_tokens", "completion_tokens")]
         records.tokens = _more(records.tokens, tokens[0], tokens[1])
@@ -172,6 +173,7 @@ def _lines(path: Path) -> Iterator[Mapping[str, Any] | None]:
     for text in texts:
         try:
             line = json.loads(text) if text.strip() else None
+        # The last line may be half written: agents may be running.
         except ValueError:
             line = None
         if isinstance(line, dict):

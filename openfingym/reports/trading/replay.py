@@ -17,6 +17,7 @@ from openfingym import catalog
 from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.kinds import trading
+from openfingym.metrics.performance import RecordColumn
 from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode
 from openfingym.reports.trading.trace import EpisodeTrace
@@ -61,6 +62,7 @@ def replay(folder: Path) -> list[Replay]:
     record = _read_record(folder)
     replays = []
     for place in range(n_private):
+        # Episodes are numbered through both folds, the public ones first.
         session = trading.session(package.task.spec, package.array, package.read_truth(), n_public + place)
         again = play(session, actions.get(place, ()))
         if len(record) != n_public + n_private or not np.array_equal(again.trace.record, record[n_public + place]):
@@ -130,6 +132,7 @@ def play(session: Session, actions: Iterator[object] | list[object] | tuple[obje
     first, positions, decided, events = session.first, [session.simulator.positions()], [], []
     remaining = iter(actions)
     while not session.done:
+        # Not None, which is an action if the record has a null.
         action = next(remaining, _NOTHING)
         decision: Decision = HOLD if action is _NOTHING else parse_decision(action, symbols)
         ids = session.decide(decision)
@@ -139,6 +142,7 @@ def play(session: Session, actions: Iterator[object] | list[object] | tuple[obje
         positions.append(session.simulator.positions())
     # An account that is bankrupt ends early, and keeps its positions.
     positions += [positions[-1]] * (session.steps + 1 - len(positions))
+    # From rows of the market's bars to rows of the episode, the first of which is 0.
     rows = slice(first, first + session.steps + 1)
     trace = EpisodeTrace(
         times=session.bars.times[rows],
@@ -149,12 +153,18 @@ def play(session: Session, actions: Iterator[object] | list[object] | tuple[obje
         record=session.record,
     )
     tape = PlayedEpisode(
-        session.bars, session.simulator.market, float(session.record[0, 0]), first, session.steps, tuple(decided)
+        session.bars,
+        session.simulator.market,
+        float(session.record[0, RecordColumn.EQUITY]),
+        first,
+        session.steps,
+        tuple(decided),
     )
     return Replay(trace, tape)
 
 
 _NOTHING = object()
+"""What stands for the actions that are missing at the end."""
 
 
 def _read_record(folder: Path) -> NDArray[np.float64]:

@@ -122,6 +122,7 @@ def _of_baseline(name: str, chain: Chain) -> Benchmark:
 
 def _tail(names: tuple[str, str], chain: Chain, beside: Chain | None) -> dict[str, object]:
     """The table of VaR and ES."""
+    # Both have as many steps, so that the same levels are left out of both.
     own, other = tail_losses(chain.returns), tail_losses(beside.returns) if beside is not None else None
     rows = [
         (f"{label} {loss.level:.0%}", shown(getattr(loss, what), "%"))

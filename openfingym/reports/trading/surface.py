@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import UsageError
+from openfingym.metrics.performance import RecordColumn
 from openfingym.trading.actions import Decision
 from openfingym.trading.market import MarketRules
 from openfingym.trading.session import Session
@@ -144,6 +145,7 @@ def rescore(tape: PlayedEpisode, *, cost_bps: float | None = None, delay: int = 
     # Orders are given other ids than when the episode was played, since others may be refused.
     new_ids: dict[int, int] = {}
     while not session.done:
+        # The decision that is executed in this row was made so many rows before; the first rows have none.
         number = session.rows - delay
         if 0 <= number < len(tape.decided):
             then = tape.decided[number]
@@ -170,8 +172,9 @@ def _renamed(decision: Decision, new_ids: dict[int, int]) -> Decision:
 
 
 def _total_return(record: NDArray[np.float64]) -> float:
-    ended = record[-1, 0]
-    return float(ended / record[0, 0] - 1.0)
+    """Total return of an account record, as a fraction."""
+    first, last = record[[0, -1], RecordColumn.EQUITY]
+    return float(last / first - 1.0)
 
 
 def _break_even_cost(earned: Callable[[float], float]) -> float | None:
@@ -188,6 +191,7 @@ def _break_even_cost(earned: Callable[[float], float]) -> float | None:
 
 def _break_even_delay(earned: Callable[[int], float]) -> float | None:
     """The first delay in bars, interpolated, at which a return, given as a function of it, is 0; None if none is."""
+    # The first crossing from the left: with the delay a return may fall, rise and fall again.
     before = earned(0)
     if before <= 0.0:
         return None

@@ -40,6 +40,7 @@ class EpisodeTrace:
     """The fold that the episode is of."""
 
     def __post_init__(self) -> None:
+        # It raises an error unless these are the records of episodes, here of one.
         account_record(self.record[None])
         shape = (len(self.record), len(self.symbols))
         for name, actual, expected in (

@@ -159,14 +159,16 @@ class FinDeepForecastGenerator:
             StoreError: the copy of the vault cannot be written.
         """
         name, earlier = str(asked[0].query["vault"]), one.earlier()
+        # A tick may come later than planned, and then knew more: the moment that its questions state is what counts.
         again = replace(one, now_ns=asked[0].generated_ns)
 
         def generate(world: KnownWorld) -> list[bytes]:
-            made = generated(again, options, world, earlier).problems[:MOST]
-            return [canonical_json(question_of(again, problem, name).to_dict()) for problem in made]
+            # Cut off as in `make`, which asks no more.
+            problems = generated(again, options, world, earlier).problems[:MOST]
+            return [canonical_json(question_of(again, problem, name).to_dict()) for problem in problems]
 
-        said = [canonical_json(question.to_dict()) for question in asked]
-        return prove_week(find_vault(name), one.times.week, again.now_ns, said, generate)
+        recorded = [canonical_json(question.to_dict()) for question in asked]
+        return prove_week(find_vault(name), one.times.week, again.now_ns, recorded, generate)
 
 
 def generated(one: Round, options: FinDeepForecastOptions, world: KnownWorld, earlier: Sequence[Question]) -> Generated:
@@ -188,6 +190,7 @@ def generated(one: Round, options: FinDeepForecastOptions, world: KnownWorld, ea
         find_non_recurrent(options.event_generator) if "non-recurrent" in options.tracks else None,
         options.tracks,
     )
+    # The id of a question ends with the key of its problem.
     asked = {question.id.rpartition("/")[2]: Stratum(question.category, question.market) for question in earlier}
     return compose(season, world, week, asked)
 
@@ -212,6 +215,7 @@ def pinned(options: FinDeepForecastOptions, earlier: Sequence[Question]) -> str:
     if not earlier:
         return options.vault
     vault = str(earlier[0].query["vault"])
+    # The definition may name the vault without its digest.
     if not vault.startswith(options.vault):
         raise UsageError(
             f"the season began with the vault {vault[:40]}, and the definition names {options.vault[:40]} by now; put "
