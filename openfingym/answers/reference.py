@@ -216,6 +216,7 @@ def _form(date: str) -> str:
 
 
 def _value_words(part: Mapping[str, Any], chinese: bool) -> str:
+    """What the value of a part is to look like, in words of either language."""
     unit, decimals = part.get("unit"), part.get("decimals")
     if part["type"] == "number":
         if chinese:
@@ -232,6 +233,7 @@ def _value_words(part: Mapping[str, Any], chinese: bool) -> str:
 
 
 def _check(part: Part) -> None:
+    """Raise a UsageError unless the part is sound and complete, with what is wrong with it."""
     where = f"the part {part.name!r}"
     if not part.name.strip():
         raise UsageError("a part of a reference has no name")

@@ -45,16 +45,18 @@ def cautions_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) ->
     for kind in dict.fromkeys(group.data_kind for group in groups):
         mine = [group for group in groups if group.data_kind == kind]
         for group in mine:
-            yield from (Caution(kind, "flags", said) for said in _flags(group))
-            yield from (Caution(kind, "disclosure", said) for said in _disclosure(group))
-            yield from (Caution(kind, "tapes", said) for said in _tapes(group))
-            yield from (Caution(kind, "sampling", said) for said in _sampling(group))
-            yield from (Caution(kind, "settings", said) for said in _settings(group, configs))
-            yield from (Caution(kind, "endpoints", said) for said in _endpoints(group, configs))
-        yield from (Caution(kind, "questions", f"On {kind} data {said}") for said in _slices(mine))
-        yield from (Caution(kind, "skill", f"On {kind} data {said}") for said in _skill(mine))
-        yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
-        yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, configs))
+            yield from (Caution(kind, "flags", sentence) for sentence in _flags(group))
+            yield from (Caution(kind, "disclosure", sentence) for sentence in _disclosure(group))
+            yield from (Caution(kind, "tapes", sentence) for sentence in _tapes(group))
+            yield from (Caution(kind, "sampling", sentence) for sentence in _sampling(group))
+            yield from (Caution(kind, "settings", sentence) for sentence in _settings(group, configs))
+            yield from (Caution(kind, "endpoints", sentence) for sentence in _endpoints(group, configs))
+        yield from (Caution(kind, "questions", f"On {kind} data {sentence}") for sentence in _slices(mine))
+        yield from (Caution(kind, "skill", f"On {kind} data {sentence}") for sentence in _skill(mine))
+        yield from (Caution(kind, "tasks", f"On {kind} data {sentence}") for sentence in _tasks(mine))
+        yield from (
+            Caution(kind, "environments", f"On {kind} data {sentence}") for sentence in _environments(mine, configs)
+        )
 
 
 def left_out(slices: Sequence[RolloutResult]) -> Iterator[Caution]:

@@ -165,6 +165,7 @@ class _Tick:
     result: TickResult
 
     def do(self) -> None:
+        """Do what is due in every round of the series, and note it in the result."""
         series = self.book.series
         rounds = list(series.rounds(self.book.since_ns, self.now_ns))
         for times in rounds:

@@ -127,6 +127,7 @@ class _Book:
         """The open lots of each symbol, the oldest first."""
 
     def trades(self) -> Iterator[RoundTrip]:
+        """The round trips of the episode in the order of their exits; those that are still open come last."""
         fills: dict[int, list[Event]] = {}
         for event in self.trace.events:
             if event.kind is EventKind.FILLED:
