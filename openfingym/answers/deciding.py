@@ -316,7 +316,7 @@ def _any_order(reference: Reference, rows: Sequence[tuple[str, ...]], in_place: 
     """Decide as many rows as there are in the reference, in any order: each must be a row of the reference of its own.
 
     Args:
-        reference: the right answer.
+        reference: the right answer to the question.
         rows: the rows of the answer, as many as the reference has.
         in_place: the verdict on each row of the answer by the row of the reference in the same place.
     """

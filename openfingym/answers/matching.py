@@ -247,7 +247,7 @@ def _near(rule: _Rule, value: Decimal, place: Decimal, truth: Decimal) -> bool |
         rule: what the part accepts.
         value: the number in the answer.
         place: the size of one unit in the last place of that number.
-        truth: the right value.
+        truth: the value of the part in the reference.
     """
     if value == truth:
         return True

@@ -110,7 +110,7 @@ def key_of(task: Task, agent: str) -> str:
     """A key that changes with the task's build, with the definition of any of its metrics, and with the program.
 
     Args:
-        task: the task.
+        task: the task on which the agent is run.
         agent: name of the agent.
     """
     return _key(_measure(task), agent)

@@ -180,7 +180,7 @@ def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGr
     """Group runs by kind of data and by row, in the order of both.
 
     Args:
-        results: the runs.
+        results: the results of the runs to group.
         by: the fields whose values make a row.
     """
     results = list(results)
@@ -219,7 +219,7 @@ def families_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) ->
     """The family of each task: by the catalogue, or for a task that it does not have, as a run of the task states it.
 
     Args:
-        groups: the runs, grouped.
+        groups: the runs, grouped by kind of data and row.
         configs: the configuration of each rollout, by the id of the rollout.
     """
     from openfingym import catalog
@@ -293,7 +293,7 @@ def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str], seed: int)
     """A cell for each group and each family of its tasks, and one over all if data of its kind has several families.
 
     Args:
-        groups: the runs, grouped.
+        groups: the runs, grouped by kind of data and row.
         families: the family of each task.
         seed: seed of the bootstrap.
     """

@@ -123,7 +123,7 @@ def _path(place: NDArray[np.float64], scale: Scale, curve: PlotCurve) -> str:
 
     Args:
         place: position of each point from the left, float64[points], from 0 to 1.
-        scale: the vertical axis.
+        scale: the scale of the vertical axis.
         curve: the curve to draw.
     """
     there = np.isfinite(curve.values)

@@ -358,9 +358,9 @@ def comparisons_in_words(report: Report, data_kind: str, most: int = SENTENCES) 
     """Put comparisons on data of a kind in words.
 
     Args:
-        report: the report.
+        report: the report that has the comparisons.
         data_kind: the kind of data.
-        most: the most sentences.
+        most: how many sentences there are at most.
 
     Returns:
         A sentence for each of the clearest comparisons that can be made, and a remark on the others, which may be

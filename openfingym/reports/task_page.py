@@ -102,7 +102,7 @@ def write_private(path: Path, page: str) -> None:
 
     Args:
         path: path of the file.
-        page: the HTML document.
+        page: the HTML document to write.
 
     Raises:
         UsageError: the file would be in a package, the folder of a task, a run or a workspace, or in the store.

@@ -129,7 +129,7 @@ def _read(text: str, match: re.Match[str], last: NumberMention | None) -> Number
     """Read a number together with what belongs to it on both sides; None if its digits are part of a word or a rate.
 
     Args:
-        text: the text.
+        text: the text in which the number was found.
         match: the digits of the number, a match of :data:`BODIES` in the text.
         last: the number before, where what belongs to this one may begin; None for the first.
     """
@@ -173,7 +173,7 @@ def _before(text: str, start: int, floor: int) -> re.Match[str] | None:
     """Match the sign, currency and bracket before a number; None if the number is part of a word.
 
     Args:
-        text: the text.
+        text: the text in which the number was found.
         start: index of the first digit of the number.
         floor: index from which something may belong to it: where the number before ends.
     """
@@ -232,7 +232,7 @@ def _suffix(text: str, at: int) -> tuple[Decimal | None, bool, frozenset[str], i
     """Read the words of a unit after a number.
 
     Args:
-        text: the text.
+        text: the text in which the number was found.
         at: index after the last digit of the number.
 
     Returns:
@@ -265,7 +265,7 @@ def _dash(text: str, at: int, before: NumberMention | None) -> bool:
     """Whether the minus before a number is a dash: it follows a number or a letter, or has a space on both sides.
 
     Args:
-        text: the text.
+        text: the text in which the number was found.
         at: index of the minus, which is not the first character.
         before: the number before; None if there is none.
     """
@@ -295,8 +295,8 @@ def _spelled(text: str, pattern: re.Pattern[str], mentions: list[NumberMention])
     """The numbers in words of a text.
 
     Args:
-        text: the text.
-        pattern: :data:`CHINESE` or :data:`ENGLISH`.
+        text: the text that is searched for numbers.
+        pattern: the pattern of numbers in one language, :data:`CHINESE` or :data:`ENGLISH`.
         mentions: the numbers in digits of the text.
     """
     # The pattern is slow, and most texts have no such word.

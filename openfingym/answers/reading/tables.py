@@ -103,7 +103,7 @@ def named(record: Mapping[str, object], names: Sequence[str]) -> tuple[str, ...]
     """The values of a JSON object by these names, in their order; None if one is missing or comes twice.
 
     Args:
-        record: the JSON object.
+        record: the JSON object that is read as a row.
         names: the names of the values; case, spaces and signs in them do not count.
     """
     by_key = {_key(name): value for name, value in record.items()}

@@ -95,7 +95,7 @@ def skill_by_week(track: Track, order: Sequence[ForecasterId], names: Mapping[Fo
     """Plot the skill of the best forecasters by week; None if there is a single week.
 
     Args:
-        track: the track.
+        track: the track whose forecasters are drawn.
         order: its forecasters, the best first.
         names: names of the forecasters.
     """

@@ -99,7 +99,7 @@ def slices_of(sums: Sums, forecasts: Forecasts, ranked: NDArray[np.intp]) -> Ite
 
     Args:
         sums: sums over forecasts, by cell.
-        forecasts: the forecasts.
+        forecasts: the forecasts of one track.
         ranked: indices of the ranked forecasters.
     """
     place = np.full(len(forecasts.forecasters), -1)

@@ -53,7 +53,7 @@ def text_block(text: str, language: str | None = None, *, code: bool = True) -> 
     """Make one block of a text.
 
     Args:
-        text: the text.
+        text: the text that the block shows.
         language: name of the Pygments lexer that colours it; None for no colours.
         code: whether its spaces matter.
     """

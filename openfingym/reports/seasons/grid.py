@@ -109,7 +109,7 @@ def parts_of(
     """The rows of a table: one for each forecaster, in the parts of their methods.
 
     Args:
-        names: the forecasters.
+        names: the names of the forecasters, and their order.
         cells: gives the cells of a forecaster.
         marked: indices of the cells whose two highest values in the column are marked.
     """

@@ -178,8 +178,8 @@ def mistake_grid(season: DataKindReport, who: ForecasterId, name: str) -> Grid:
 
     Args:
         season: the figures of the season.
-        who: the forecaster.
-        name: its short name.
+        who: the forecaster whose errors are shown.
+        name: the short name of the forecaster.
     """
     rows = []
     for group in season.mistakes:
