@@ -1,7 +1,7 @@
 """Answers in words to questions with one truth: what the truth is, what an answer says, and whether it is right.
 
 Everything here is a pure function of the answer's text and of its :class:`Reference`, so that anybody who has both
-comes to the same verdict. What no rule can tell is said to be undecided, and is for a judge.
+comes to the same verdict. An answer that no rule can decide is said to be undecided, and is left to a judge.
 """
 
 from __future__ import annotations

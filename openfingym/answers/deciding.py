@@ -1,7 +1,7 @@
-"""Whether an answer is right, by rule.
+"""Deciding by rule whether an answer is right.
 
-An answer is *right* where it says the right value for every part and nothing that competes with it, *wrong* where some
-part's right value is nowhere in it, or where it hedges, and *undecided* where a rule cannot tell: that is for a judge.
+An answer is *right* if it states the right value of every part and nothing that competes with it; *wrong* if the right
+value of some part is nowhere in it, or if it hedges; and *undecided*, which is left to a judge, if a rule cannot tell.
 Two answers, a list of candidates, a range and a bound are wrong whatever they contain.
 """
 
@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from openfingym.answers.assignment import without_partner
 from openfingym.answers.matching import Candidate, candidates, name_key
 from openfingym.answers.reading.cleaning import HEDGE, LONGEST, answer_and_rest, cleaned, final_parts
-from openfingym.answers.reading.tables import json_of, named, outside_json, rows_of
+from openfingym.answers.reading.tables import cell, json_of, named, outside_json, rows_of
 from openfingym.answers.reference import Part, Reference
 
 Outcome = Literal["right", "wrong", "undecided"]
@@ -27,16 +28,19 @@ _DECLINED = re.compile(
     r"|不知道|不清楚|不确定|无法|没有找到|未找到|未知|暂无|抱歉|没有数据",
     re.IGNORECASE,
 )
+"""A refusal to answer."""
 _NOT_BEFORE = re.compile(
     r"\b(?:not|isn't|wasn't|aren't|never|neither|nor|n't|cannot be|rather than|instead of|unlike|except"
     r"|excluding|wrong)\b[^.;\n]{0,24}$|不是|并非|而非|不等于",
     re.IGNORECASE,
 )
+"""A denial of the value that follows it in the same sentence, at most 24 characters later."""
 _NOT_AFTER = re.compile(
     r"^[^.;\n]{0,24}\b(?:is|was|are|would be|seems)\s+(?:not|wrong|incorrect|false)\b"
     r"|^[^.;\n]{0,8}(?:不对|不正确|是错)",
     re.IGNORECASE,
 )
+"""A denial of the value that stands before it in the same sentence."""
 _BETWEEN_ALTERNATIVES = re.compile(
     r"(?:\s|[,;/|&()\[\]?!\"'.:~$€£¥%-]|\b(?:or|and|either|maybe|possibly|perhaps|alternatively|to|vs|also"
     r"|million|billion|thousand|usd|it|could"
@@ -44,34 +48,44 @@ _BETWEEN_ALTERNATIVES = re.compile(
     r"|\b[0-9]{1,2}[.)]\s|或者?|和|至|到|以及|也|可能|是|元|万|亿|百万)*",
     re.IGNORECASE,
 )
+"""All that may stand between two values for them to be alternatives: separators, words such as "or", and units."""
+_ABSENT = {
+    "number": "no number in the asked unit",
+    "date": "no date as fine as the right one",
+    "yes_no": "neither yes nor no",
+}
 
 
 class Verdict(NamedTuple):
-    """What became of an answer."""
+    """The decision on an answer, and what it rests on."""
 
     outcome: Outcome
+    """Whether the answer is right or wrong, or whether no rule can tell."""
     state: State
-    """What there was: an answer, nothing, a refusal, several answers at once, or nothing that can be read as one."""
+    """What was answered: an answer, nothing, a refusal, several answers at once, or nothing that can be read as one."""
     rule: str
-    """Which rule decided: that of the part, ``rows``, ``order``, ``hedge``, ``negation``, ``empty``, ``declined``, or
-    ``none`` where none could."""
+    """The rule that decided: the rule of the part, ``rows``, ``length``, ``absent``, ``hedge``, ``empty`` or
+    ``declined``; ``none`` if none could."""
     reason: str
-    """In words, for whoever may see the reference."""
+    """The reason in words. It may disclose the truth, so only who may see the reference may see it."""
 
 
 def decide(reference: Reference, answer: str) -> Verdict:
     """Decide by rule whether an answer is right. Never raises, whatever the answer is.
 
     Args:
-        reference: the truth.
-        answer: what was answered; a JSON value as JSON.
+        reference: the right answer to the question.
+        answer: the text of the answer to decide; an answer in JSON as its JSON text.
     """
+    # A final answer is at the end of a text, so it is the beginning of one that is too long which is cut off.
     text = cleaned(answer[-LONGEST:] if len(answer) > LONGEST else answer)
     if not any(map(str.isalnum, text)):
         return Verdict("wrong", "empty", "empty", "there is no answer")
     finals = final_parts(text)
     if len(answer) > LONGEST and finals == (text,):
         return Verdict("wrong", "unreadable", "length", f"{len(answer):,} characters without a final answer")
+    # Each of several final answers is decided: were only the last one, or any of them, to count, then an answer could
+    # try several values.
     verdicts = [_decided(reference, final) for final in dict.fromkeys(finals)]
     if len({verdict.outcome for verdict in verdicts}) > 1:
         return Verdict("wrong", "ambiguous", "hedge", f"{len(verdicts)} final answers, which differ")
@@ -79,14 +93,17 @@ def decide(reference: Reference, answer: str) -> Verdict:
 
 
 def _decided(reference: Reference, final: str) -> Verdict:
+    """Decide one final answer."""
     text, rest = answer_and_rest(final)
     verdict = _rows(reference, text) if reference.rows else _parts(reference.parts, text)
+    # Sources and notes name other values, and may; unless in words of doubt, which make them other answers.
     if verdict.outcome == "right" and rest and HEDGE.search(rest) and _says_otherwise(reference.columns, rest):
         return Verdict("undecided", "answered", "none", "what follows the answer may say another one")
     return verdict
 
 
 def _parts(parts: Sequence[Part], text: str) -> Verdict:
+    """Decide an answer that is not a table."""
     if not parts:
         return _declined(text) or Verdict(
             "undecided", "answered", "none", "the reference is a text; no rule compares it"
@@ -94,9 +111,10 @@ def _parts(parts: Sequence[Part], text: str) -> Verdict:
     if len(parts) == 1:
         return _single(parts[0], _sole_value(parts[0], text))
     names = [part.name for part in parts]
-    found = json_of(text)
-    if found is not None:
-        values = _from_json(found, names)
+    # A JSON object says which value is for which part.
+    document = json_of(text)
+    if document is not None:
+        values = _from_json(document, names)
         if values is None:
             return Verdict("undecided", "unreadable", "none", f"its JSON has other names than {', '.join(names)}")
         verdict = _all([_single(part, value) for part, value in zip(parts, values, strict=True)])
@@ -107,26 +125,31 @@ def _parts(parts: Sequence[Part], text: str) -> Verdict:
         ):
             return Verdict("undecided", "answered", "none", "what stands beside the JSON may say another answer")
         return verdict
+    # So does a text that names each part once.
     labelled = _labelled(parts, text)
     if labelled is not None:
         return _all([_single(part, value) for part, value in zip(parts, labelled, strict=True)])
-    kinds = [part.type for part in parts]
-    cells = [cell.strip() for cell in re.split(r"[;|\n]|,\s+", text) if cell.strip()]
-    if len(cells) == len(parts) and not HEDGE.search(text):
-        verdicts = [_single(part, value) for part, value in zip(parts, cells, strict=True)]
+    # As many values as there are parts are taken in the order of the parts; but only if all are right so, since the
+    # separators may also be those of a sentence.
+    values = tuple(piece.strip() for piece in re.split(r"[;|\n]|,\s+", text) if piece.strip())
+    if len(values) == len(parts) and not HEDGE.search(text):
+        verdicts = [_single(part, value) for part, value in zip(parts, values, strict=True)]
         if all(verdict.outcome == "right" for verdict in verdicts):
             return _all(verdicts)
+    # Else each part is looked for in the whole text: what is nowhere in it is wrong wherever the others stand.
     verdicts = [_single(part, text) for part in parts]
     lacking = [verdict for verdict in verdicts if verdict.rule == "absent" or verdict.state in {"declined", "empty"}]
     if lacking:
         return lacking[0]
-    if len(set(kinds)) == len(kinds):
+    # A number cannot be meant for a date or a name: with one part of each type it is plain which value is for which.
+    types = [part.type for part in parts]
+    if len(set(types)) == len(types):
         return _all(verdicts)
     return Verdict("undecided", "answered", "none", "which value is for which part cannot be told")
 
 
 def _all(verdicts: Sequence[Verdict]) -> Verdict:
-    """Of several parts: wrong where one is, right where all are."""
+    """The verdict on several parts together: wrong if one is wrong, right if all are right."""
     for outcome in ("wrong", "undecided"):
         for verdict in verdicts:
             if verdict.outcome == outcome:
@@ -135,27 +158,31 @@ def _all(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _single(part: Part, text: str) -> Verdict:
-    """One part, in the text that is to say it."""
-    found = candidates(part, text)
+    """Decide one part by the text that is to state it."""
+    stated = candidates(part, text)
     rule = part.rule if part.type == "number" else part.type
-    if len(found) == 1 and found[0].right and not found[0].loose and found[0][:2] == (0, len(text)):
+    # The common case: the text is the right value, and nothing else.
+    if len(stated) == 1 and stated[0].right and not stated[0].loose and stated[0][:2] == (0, len(text)):
         return Verdict("right", "answered", rule, f"{part.name}: as in the reference")
-    right = [candidate for candidate in found if candidate.right]
-    others = [candidate for candidate in found if candidate.right is False]
+    right = [candidate for candidate in stated if candidate.right]
+    others = [candidate for candidate in stated if candidate.right is False]
     if not right:
-        if any(candidate.right is None for candidate in found):
+        if any(candidate.right is None for candidate in stated):
             return Verdict("undecided", "answered", "none", f"{part.name}: rounded too far, or of two meanings")
-        return _without(part, text, found)
+        return _without(part, text, stated)
+    # A value that competes with the right one makes the answer wrong beside it, and undecided elsewhere in the text.
     loose = [candidate for candidate in right if candidate.loose]
     if loose and len(loose) == len(right):
         return Verdict("wrong", "ambiguous", "hedge", f"{part.name}: a range or a bound, not a value")
-    if any(_alternatives(text, one, other) for one in right for other in (*others, *loose)):
+    if any(_alternatives(text, candidate, other) for candidate in right for other in (*others, *loose)):
         return Verdict("wrong", "ambiguous", "hedge", f"{part.name}: two answers, or a list of them")
-    if others or loose or any(candidate.right is None for candidate in found):
+    if others or loose or any(candidate.right is None for candidate in stated):
         return Verdict("undecided", "answered", "none", f"{part.name}: the right value is there, and others besides")
+    # The right value alone is no answer if the words around it deny it, or refuse to answer.
     if any(
-        _NOT_BEFORE.search(text[max(0, one.start - 40) : one.start]) or _NOT_AFTER.match(text[one.end :])
-        for one in right
+        _NOT_BEFORE.search(text[max(0, candidate.start - 40) : candidate.start])
+        or _NOT_AFTER.match(text[candidate.end :])
+        for candidate in right
     ):
         return Verdict("undecided", "answered", "none", f"{part.name}: the right value is there, perhaps denied")
     if part.type != "yes_no" and len(text) > 12 and _DECLINED.search(text):
@@ -165,43 +192,47 @@ def _single(part: Part, text: str) -> Verdict:
     return Verdict("right", "answered", rule, f"{part.name}: as in the reference")
 
 
-def _without(part: Part, text: str, found: Sequence[Candidate]) -> Verdict:
-    """The right value is nowhere in the text."""
+def _without(part: Part, text: str, stated: Sequence[Candidate]) -> Verdict:
+    """Decide one part whose right value is nowhere in the text."""
     declined = _declined(text)
     if declined:
         return declined
-    if part.type == "text" and not found:
+    # Unlike a number or a date, a name may be spelled in ways that the reference does not know.
+    if part.type == "text" and not stated:
         return Verdict("undecided", "answered", "none", f"{part.name}: no name that is known")
-    if not found:
+    if not stated:
         state: State = "answered" if part.type == "number" and any(map(str.isdigit, text)) else "unreadable"
-        return Verdict(
-            "wrong", state, "absent", f"{part.name}: no {part.type.replace('_', ' ')} of its unit in the answer"
-        )
-    if len(found) > 1 or any(candidate.loose for candidate in found):
+        return Verdict("wrong", state, "absent", f"{part.name}: {_ABSENT[part.type]} in the answer")
+    if len(stated) > 1 or any(candidate.loose for candidate in stated):
         return Verdict("wrong", "answered", "absent", f"{part.name}: none of the values in the answer is right")
     return Verdict(
-        "wrong", "answered", "absent", f"{part.name}: {text[found[0].start : found[0].end].strip()[:60]!r} is wrong"
+        "wrong", "answered", "absent", f"{part.name}: {text[stated[0].start : stated[0].end].strip()[:60]!r} is wrong"
     )
 
 
 def _declined(text: str) -> Verdict | None:
+    """The verdict on a refusal to answer; None if the text is no refusal."""
     match = _DECLINED.search(text)
     return Verdict("wrong", "declined", "declined", f"{match[0]!r}: no answer was given") if match else None
 
 
-def _alternatives(text: str, one: Candidate, other: Candidate) -> bool:
-    """Whether nothing but separators and words such as or stands between two values."""
-    if one is other:
+def _alternatives(text: str, first: Candidate, second: Candidate) -> bool:
+    """Whether two values are alternatives: nothing but separators and words such as "or" stands between them."""
+    if first is second:
         return False
-    gap = text[min(one.end, other.end) : max(one.start, other.start)]
+    gap = text[min(first.end, second.end) : max(first.start, second.start)]
     return len(gap) < 60 and _BETWEEN_ALTERNATIVES.fullmatch(gap) is not None
 
 
 def _text_hedge(part: Part, text: str, right: Sequence[Candidate]) -> Verdict | None:
-    """A name in a text that says more: right alone where the other choices are known, and none is named."""
+    """The verdict on a right name in a text that says more; None if it is right all the same.
+
+    It is right only if the other choices are known, and the text names none of them.
+    """
     whole = any(candidate.start == 0 and candidate.end == len(text) for candidate in right)
-    if whole or name_key(text) in {name_key(text[one.start : one.end]) for one in right}:
+    if whole or name_key(text) in {name_key(text[candidate.start : candidate.end]) for candidate in right}:
         return None
+    # Without known choices, another name among the words would go unnoticed.
     if not part.choices:
         return Verdict("undecided", "answered", "none", f"{part.name}: named among other words")
     if HEDGE.search(text):
@@ -210,90 +241,105 @@ def _text_hedge(part: Part, text: str, right: Sequence[Candidate]) -> Verdict | 
 
 
 def _sole_value(part: Part, text: str) -> str:
-    """What a JSON object of one part, or a list of one, holds; else the text."""
-    found = json_of(text)
-    if found is None:
+    """The value in a text that is a JSON object or list of one value, and nothing else; of any other text all of it."""
+    document = json_of(text)
+    if document is None:
         return text
-    values = _from_json(found, [part.name])
+    values = _from_json(document, [part.name])
     return values[0] if values is not None and not outside_json(text).strip(" `") else text
 
 
-def _from_json(found: object, names: Sequence[str]) -> tuple[str, ...] | None:
-    if isinstance(found, list) and len(found) == 1 and isinstance(found[0], dict):
-        found = found[0]
-    if isinstance(found, Mapping):
-        if len(found) == len(names) == 1:
-            return tuple(_scalar(value) for value in found.values())
-        return named(found, names)
-    if isinstance(found, list) and len(found) == len(names) and not any(isinstance(v, dict | list) for v in found):
-        return tuple(_scalar(value) for value in found)
+def _from_json(document: object, names: Sequence[str]) -> tuple[str, ...] | None:
+    """The values of an object by these names, or of a list of as many; None for any other JSON value."""
+    if isinstance(document, list) and len(document) == 1 and isinstance(document[0], dict):
+        document = document[0]
+    if isinstance(document, Mapping):
+        # A single value is what is asked for, whatever it is called.
+        if len(document) == len(names) == 1:
+            return tuple(cell(value) for value in document.values())
+        return named(document, names)
+    if (
+        isinstance(document, list)
+        and len(document) == len(names)
+        and not any(isinstance(value, dict | list) for value in document)
+    ):
+        return tuple(cell(value) for value in document)
     return None
 
 
-def _scalar(value: object) -> str:
-    from openfingym.answers.reading.tables import cell
-
-    return cell(value)
-
-
 def _labelled(parts: Sequence[Part], text: str) -> list[str] | None:
-    """The text after each part's name, up to the next; None where one is not named exactly once."""
+    """The text after each part's name, up to the next name; None unless each is named exactly once."""
     places = []
     for part in parts:
+        # The words of a name may be joined in other ways, as in "opening_price".
         name = re.escape(part.name).replace(r"\ ", r"[\s_-]+")
-        found = list(
+        labels = list(
             re.finditer(
                 rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])(?:\s+(?:is|was|price))*\s*[:=(-]?", text, re.IGNORECASE
             )
         )
-        if len(found) != 1:
+        if len(labels) != 1:
             return None
-        places.append((found[0].start(), found[0].end()))
+        places.append((labels[0].start(), labels[0].end()))
     if len({start for start, _ in places}) != len(places):
         return None
     starts = sorted(start for start, _ in places)
-    return [text[end : next((s for s in starts if s >= end), len(text))].strip(" ,;\n") for _, end in places]
+    return [
+        text[end : next((start for start in starts if start >= end), len(text))].strip(" ,;\n") for _, end in places
+    ]
 
 
 def _says_otherwise(parts: Sequence[Part], text: str) -> bool:
+    """Whether a text states some value that is not certainly right for its part."""
     return any(candidate.right is not True for part in parts for candidate in candidates(part, text))
 
 
 def _rows(reference: Reference, text: str) -> Verdict:
+    """Decide an answer that is a table or a list."""
     names = [part.name for part in reference.columns]
     rows, sure = rows_of(text, names)
-    if not any(any(map(str.isalnum, cell)) for row in rows for cell in row):
+    if not any(any(map(str.isalnum, value)) for row in rows for value in row):
         return Verdict("wrong", "empty", "empty", "there are no rows")
     if len(rows) == 1 and len(reference.rows) > 1 and (declined := _declined(text)):
         return declined
+    # Where it is not certain what the rows of a text are, their number says nothing.
     if len(rows) != len(reference.rows):
         return Verdict("wrong" if sure else "undecided", "answered", "rows" if sure else "none",
                        f"{len(rows)} rows where there are {len(reference.rows)}")  # fmt: skip
-    first = [_row(parts, row) for parts, row in zip(reference.rows, rows, strict=True)]
-    if reference.ordered or all(verdict.outcome == "right" for verdict in first):
-        return _all(first)
-    return _any_order(reference, rows, first)
+    in_place = [_row(parts, row) for parts, row in zip(reference.rows, rows, strict=True)]
+    if reference.ordered or all(verdict.outcome == "right" for verdict in in_place):
+        return _all(in_place)
+    return _any_order(reference, rows, in_place)
 
 
-def _any_order(reference: Reference, rows: Sequence[tuple[str, ...]], first: Sequence[Verdict]) -> Verdict:
-    """Each row of the reference takes a row of its own; those in place are kept there."""
-    free = {index for index, verdict in enumerate(first) if verdict.outcome != "right"}
-    doubtful = False
-    for index in sorted(free):
-        outcomes = {other: _row(reference.rows[index], rows[other]).outcome for other in sorted(free)}
-        taken = next((other for other, outcome in outcomes.items() if outcome == "right"), None)
-        if taken is not None:
-            free.discard(taken)
-        elif "undecided" in outcomes.values():
-            doubtful = True
-        else:
-            return Verdict("wrong", "answered", "rows", f"row {index + 1} of the reference is not in the answer")
-    if doubtful:
+def _any_order(reference: Reference, rows: Sequence[tuple[str, ...]], in_place: Sequence[Verdict]) -> Verdict:
+    """Decide as many rows as there are in the reference, in any order: each must be a row of the reference of its own.
+
+    Args:
+        reference: the right answer to the question.
+        rows: the rows of the answer, as many as the reference has.
+        in_place: the verdict on each row of the answer by the row of the reference in the same place.
+    """
+    outcomes: dict[tuple[int, int], Outcome] = {
+        (place, place): verdict.outcome for place, verdict in enumerate(in_place)
+    }
+
+    def outcome(wanted: int, stated: int) -> Outcome:
+        if (wanted, stated) not in outcomes:
+            outcomes[wanted, stated] = _row(reference.rows[wanted], rows[stated]).outcome
+        return outcomes[wanted, stated]
+
+    if without_partner(len(rows), lambda wanted, stated: outcome(wanted, stated) == "right") is None:
+        return Verdict("right", "answered", "rows", "all rows, and no others")
+    lacking = without_partner(len(rows), lambda wanted, stated: outcome(wanted, stated) != "wrong")
+    if lacking is None:
         return Verdict("undecided", "answered", "none", "some rows cannot be told")
-    return Verdict("right", "answered", "rows", "all rows, and no others")
+    return Verdict("wrong", "answered", "rows", f"row {lacking + 1} of the reference is not in the answer")
 
 
 def _row(parts: Sequence[Part], row: tuple[str, ...]) -> Verdict:
+    """Decide one row of an answer by one row of the reference."""
     if len(row) == len(parts):
         return _all([_single(part, value) for part, value in zip(parts, row, strict=True)])
+    # Its cells cannot be told apart: it is read as an answer of several parts.
     return _parts(parts, " ; ".join(row))

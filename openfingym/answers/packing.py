@@ -1,4 +1,4 @@
-"""Texts as rows of numbers and back, exactly: how an answer in words is one row of a submission."""
+"""Texts packed into rows of numbers and back without loss, so that an answer in words is one row of a submission."""
 
 from __future__ import annotations
 
@@ -12,58 +12,63 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BYTES = 4
-"""Bytes of a text in one number: whole numbers below 2 ** 32, which float64 holds exactly, and any contract allows."""
+"""How many bytes of a text one number holds: with four it is below 2 ** 32, which float64 represents exactly."""
 WIDTH = 750
-"""Numbers of an answer and of a reference, where nothing else is stated: 3,000 bytes."""
+"""How many numbers an answer or a reference has by default: 3,000 bytes of text."""
 _LARGEST = 2.0 ** (8 * BYTES)
 _UNSOUND = "the numbers are no packed text; expected what openfingym.answers.pack made"
 
 
 def pack(text: str, width: int = WIDTH) -> NDArray[np.float64]:
-    """A text as numbers.
+    """Pack a text into numbers.
 
     Args:
-        text: any text but one with the character U+0000 or half a surrogate pair.
-        width: how many numbers there are; the text has at most 4 bytes of UTF-8 a number.
+        text: the text, without the character U+0000 and without halves of surrogate pairs.
+        width: how many numbers the row has; the text may have four bytes of UTF-8 for each.
 
     Returns:
-        float64[width], whole numbers from 0 to below 2 ** 32: four bytes each, the first one highest; 0 after the end.
+        The row, float64[width]: whole numbers from 0 to below 2 ** 32, of four bytes each with the first byte highest;
+        0 after the end of the text.
 
     Raises:
-        UsageError: the text is too long, or has such a character.
+        UsageError: the text is too long, or has one of the characters that it must not have.
     """
     try:
-        found = text.encode()
+        encoded = text.encode()
     except UnicodeEncodeError as error:
         raise UsageError(
             "the text has half a surrogate pair, which no UTF-8 holds; expected whole characters"
         ) from error
-    if b"\0" in found:
+    # Zero bytes fill the row after the end of the text, so that a zero of the text itself could not be told from them.
+    if b"\0" in encoded:
         raise UsageError("the text has the character U+0000; expected a text without it")
-    if len(found) > BYTES * width:
+    if len(encoded) > BYTES * width:
         raise UsageError(
-            f"the text has {len(found):,} bytes in UTF-8; expected at most {BYTES * width:,}: the answer alone"
+            f"the text has {len(encoded):,} bytes in UTF-8; expected at most {BYTES * width:,}: the answer alone"
         )
-    return np.frombuffer(found.ljust(BYTES * width, b"\0"), dtype=">u4").astype(np.float64)
+    # The order of bytes is stated, for the numbers to be the same on every machine.
+    return np.frombuffer(encoded.ljust(BYTES * width, b"\0"), dtype=">u4").astype(np.float64)
 
 
 def unpack(numbers: NDArray[np.float64]) -> str:
-    """The text that :func:`pack` made these numbers of.
+    """The text that :func:`pack` packed into these numbers, float64[width].
 
     Raises:
-        UsageError: no text is packed so.
+        UsageError: the numbers are not a packed text.
     """
     return unpack_rows(np.asarray(numbers, dtype=np.float64)[None])[0]
 
 
 def unpack_rows(rows: NDArray[np.float64]) -> list[str]:
-    """The text of every row, float64[rows, width].
+    """The text that is packed into each row, float64[rows, width].
 
     Raises:
-        UsageError: in some row no text is packed.
+        UsageError: some row is not a packed text.
     """
-    if rows.ndim == 2:  # most of a row is empty
+    # Most texts end long before their row does: columns that are zero in every row need not be checked and decoded.
+    if rows.ndim == 2:
         rows = rows[:, : int(np.max(np.flatnonzero(rows.any(axis=0)), initial=-1)) + 1]
+    # NaN compares as false with everything, and so is refused as well.
     sound = rows.ndim == 2 and bool(((rows >= 0.0) & (rows < _LARGEST) & (rows == np.floor(rows))).all())
     if not sound:
         raise UsageError(_UNSOUND)

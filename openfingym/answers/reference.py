@@ -1,4 +1,4 @@
-"""The answer to a question as data: its parts, what each may differ by, and what may be told of them beforehand."""
+"""The right answer to a question as data: its parts, how far an answer may differ from them, and what is public."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that an answer says.
+    """One value that an answer must state.
 
     Example:
         >>> Part("revenue", "number", 62.57, "million USD", decimals=2).scale
@@ -35,33 +35,38 @@ class Part:
     """
 
     name: str
-    """What it is called, in the words of the question; public."""
+    """The name of the value, in the words of the question; public."""
     type: PartType
-    """Public."""
+    """Whether the value is a number, a date, a text, or yes or no; public."""
     value: Value
-    """A number in the asked unit; a date as ``2024-03-15``, ``2024-03``, ``2024``, ``2024-Q1`` or ``2024-H1``; a text;
-    True or False."""
+    """The right value: a number in the asked unit; a date as ``2024-03-15``, ``2024-03``, ``2024``, ``2024-Q1`` or
+    ``2024-H1``; a text; True for yes, False for no."""
     unit: str | None = None
     """The unit that is asked for, in words: ``million USD``, ``%``, ``USD per ounce``, ``亿元``; public."""
     scale: float = 0.0
-    """What one of the unit is in the basic unit, 1e6 for millions and 0.01 for %; 0 to read it from the unit."""
+    """How many of the basic unit one of the asked unit is, 1e6 for millions and 0.01 for %; 0 to read it from
+    ``unit``."""
     decimals: int | None = None
-    """Decimals that are asked for, of a number in its unit; None where the question states none. Public."""
+    """How many decimals are asked for, of a number in its unit; None if the question states none. Public."""
     rule: Rule = "rounding"
-    """What a number may differ by. ``rounding``: by rounding alone, to the asked decimals or, where none are asked, to
-    those that it is written with; ``between``: from low to high, after rounding; ``within``: by at most the tolerance;
-    ``widened``: from low - tolerance to high + tolerance; ``relative``: by less than the tolerance, a share of it, so
-    that 0 is met by 0 alone; ``exact``: by nothing."""
+    """How far a number may differ from the value. ``rounding``: by rounding alone, to the asked decimals or, if none
+    are asked for, to those with which it is written; ``between``: it lies from ``low`` to ``high``, after rounding;
+    ``within``: by at most ``tolerance``; ``widened``: it lies from ``low - tolerance`` to ``high + tolerance``;
+    ``relative``: by less than the share ``tolerance`` of the value, so that 0 is met by 0 alone; ``exact``: not at
+    all."""
     low: float | None = None
+    """The lower end of the range that the rules ``between`` and ``widened`` accept, in the asked unit."""
     high: float | None = None
+    """The upper end of the range that the rules ``between`` and ``widened`` accept, in the asked unit."""
     tolerance: float | None = None
-    """In the asked unit, as low and high; of ``relative`` a share."""
+    """How far a number may differ by the rules ``within`` and ``widened``, in the asked unit; by the rule ``relative``,
+    as a share of the value."""
     accept: tuple[Value, ...] = ()
-    """Other values that are right: another spelling, a ticker, another definition; of a number each by its own
-    rounding."""
+    """Other values that are right: another spelling, a ticker, another definition. Numbers among them are compared by
+    the rule ``rounding``, whatever the rule of the part is."""
     choices: tuple[str, ...] = ()
-    """Of a text, what else could have been chosen, such as the other companies of an index: an answer that names one of
-    them beside the right one, or in its place, is wrong. Hidden."""
+    """For a text, what else could have been chosen, such as the other companies of an index: an answer that names one
+    of them beside the right one, or in its place, is wrong. Hidden from agents."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -69,35 +74,36 @@ class Part:
             object.__setattr__(self, "scale", float(unit_of(self.unit).scale))
 
     def public(self) -> dict[str, object]:
-        """What may be told of it."""
+        """What an agent may know of the part before it answers; never its value."""
         form = None if self.type != "date" else _form(str(self.value))
-        told = {"name": self.name, "type": self.type, "unit": self.unit, "decimals": self.decimals, "form": form}
-        return {key: value for key, value in told.items() if value is not None}
+        disclosed = {"name": self.name, "type": self.type, "unit": self.unit, "decimals": self.decimals, "form": form}
+        return {key: value for key, value in disclosed.items() if value is not None}
 
     def written(self) -> Value:
-        """The right value as an answer states it: rounded as is asked."""
+        """The right value as an answer states it: rounded to the asked decimals."""
         if self.type != "number" or self.decimals is None:
             return self.value
+        # Rounded as it is written in decimals: the nearest float64 of 2.675 is below 2.675, and would be rounded down.
         rounded = round(Decimal(repr(self.value)), self.decimals)
         return float(rounded) if self.decimals else int(rounded)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The answer to one question. All of its parts must be right, or all rows there and none besides."""
+    """The right answer to one question: an answer must state all its parts, or all its rows and no others."""
 
     parts: tuple[Part, ...] = ()
-    """Of an answer that is no table."""
+    """The parts of an answer that is not a table; empty for a table."""
     rows: tuple[tuple[Part, ...], ...] = ()
-    """Of a table or a list: each row has the same parts."""
+    """The rows of an answer that is a table or a list, each with parts of the same names; empty otherwise."""
     ordered: bool = False
-    """Whether the order of rows counts."""
+    """Whether the rows must be stated in this order."""
     group: tuple[str, ...] = ()
-    """Under which averages are taken, the outermost first, such as ``("global", "T1")``."""
+    """The nested groups in which the question is averaged, the outermost first, such as ``("global", "T1")``."""
     text: str = ""
-    """The answer in words, as it was published; for a judge."""
+    """The right answer in words, as it was published; for a judge."""
     criteria: str = ""
-    """How it is to be scored, as it was published; for a judge."""
+    """The published instructions for scoring an answer; for a judge."""
 
     def __post_init__(self) -> None:
         if self.parts and self.rows:
@@ -112,12 +118,12 @@ class Reference:
 
     @property
     def columns(self) -> tuple[Part, ...]:
-        """The parts of the answer, or those of its first row."""
+        """The parts of the answer, or those of its first row if it is a table."""
         return self.rows[0] if self.rows else self.parts
 
     def schema(self) -> dict[str, Any]:
-        """What may be told of it beforehand: names, types, units, decimals, whether it is a table; no values, and not
-        how many rows there are.
+        """What an agent may know of the answer beforehand: names, types, units and decimals of its parts, whether it is
+        a table, and whether the order of rows counts; no values, and not how many rows there are.
         """
         return {
             "parts": [part.public() for part in self.columns],
@@ -126,7 +132,7 @@ class Reference:
         }
 
     def answer(self) -> str:
-        """A right answer: of one part its value, of more a JSON object, of a table a JSON list of objects."""
+        """A right answer as text: the value of one part, a JSON object of several parts, or a JSON list of rows."""
         if self.rows:
             single = len(self.columns) == 1
             return json.dumps([row[0].written() if single else _object(row) for row in self.rows], ensure_ascii=False)
@@ -136,45 +142,50 @@ class Reference:
         return json.dumps(_object(self.parts), ensure_ascii=False) if self.parts else self.text
 
     def to_json(self) -> str:
-        """One line of JSON without what is at its default; columns of a table are stated once."""
-        found: dict[str, Any] = {name: list(getattr(self, name)) for name in ("group",) if getattr(self, name)}
-        found |= {name: getattr(self, name) for name in ("ordered", "text", "criteria") if getattr(self, name)}
+        """The reference as one line of JSON, from which fields at their defaults are left out.
+
+        What all cells of a column have in common is stated once, under ``columns``: a reference has to fit into one row
+        of packed numbers.
+        """
+        document: dict[str, Any] = {name: list(getattr(self, name)) for name in ("group",) if getattr(self, name)}
+        document |= {name: getattr(self, name) for name in ("ordered", "text", "criteria") if getattr(self, name)}
         if self.parts:
-            found["parts"] = [_stated(part) for part in self.parts]
+            document["parts"] = [_stated(part) for part in self.parts]
         if self.rows:
             shared = [_shared([row[column] for row in self.rows]) for column in range(len(self.rows[0]))]
-            found["columns"] = shared
-            found["rows"] = [
+            document["columns"] = shared
+            document["rows"] = [
                 [_cell(_stated(part), common) for part, common in zip(row, shared, strict=True)] for row in self.rows
             ]
-        return json.dumps(found, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Reference:
-        """What :meth:`to_json` wrote.
+        """The reference that :meth:`to_json` wrote as ``text``.
 
         Raises:
-            UsageError: it is no reference.
+            UsageError: the text is not a reference.
         """
         try:
-            found = json.loads(text)
-            columns = found.pop("columns", [])
+            document = json.loads(text)
+            columns = document.pop("columns", [])
             rows = tuple(
                 tuple(_part({**common, **_cell_keys(cell)}) for cell, common in zip(row, columns, strict=True))
-                for row in found.pop("rows", [])
+                for row in document.pop("rows", [])
             )
-            parts = tuple(map(_part, found.pop("parts", [])))
-            return cls(parts, rows, group=tuple(found.pop("group", [])), **found)
+            parts = tuple(map(_part, document.pop("parts", [])))
+            # Everything known has been taken out: a key that is left is a field of the class, or raises TypeError.
+            return cls(parts, rows, group=tuple(document.pop("group", [])), **document)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             raise UsageError(f"this is no reference: {error}") from error
 
 
 def expected(schema: Mapping[str, Any], language: str = "en") -> str:
-    """What an agent is told of the form of an answer.
+    """The words in which an agent is told the form of the answer that is expected.
 
     Args:
-        schema: what :meth:`Reference.schema` gave.
-        language: ``en`` or ``zh``.
+        schema: the public schema of the right answer, from :meth:`Reference.schema`.
+        language: language of the words: ``en`` for English, ``zh`` for Chinese.
     """
     parts, chinese = schema["parts"], language == "zh"
     if not parts:
@@ -195,15 +206,17 @@ def expected(schema: Mapping[str, Any], language: str = "en") -> str:
 
 
 def _form(date: str) -> str:
-    """How a date is written, such as ``YYYY-MM``."""
+    """The form in which a date is written, such as ``YYYY-MM``."""
     if len(date) == len("YYYY"):
         return "YYYY"
     if len(date) == len("YYYY-MM-DD"):
         return "YYYY-MM-DD"
+    # The form of a quarter or a half year is always shown as Q1 or H1: the right number would be a hint.
     return f"YYYY-{date[5]}1" if date[5] in "QH" else "YYYY-MM"
 
 
 def _value_words(part: Mapping[str, Any], chinese: bool) -> str:
+    """What the value of a part is to look like, in words of either language."""
     unit, decimals = part.get("unit"), part.get("decimals")
     if part["type"] == "number":
         if chinese:
@@ -220,6 +233,7 @@ def _value_words(part: Mapping[str, Any], chinese: bool) -> str:
 
 
 def _check(part: Part) -> None:
+    """Raise a UsageError unless the part is sound and complete, with what is wrong with it."""
     where = f"the part {part.name!r}"
     if not part.name.strip():
         raise UsageError("a part of a reference has no name")
@@ -245,10 +259,11 @@ def _check(part: Part) -> None:
 
 
 def _unlike(kind: str, value: object) -> str:
-    """What is wrong with a value, empty where nothing is."""
+    """What is wrong with a value for a part of this type; empty if nothing is."""
     if kind == "yes_no":
         return "" if isinstance(value, bool) else "neither True nor False"
     if kind == "number":
+        # True and False are integers in Python.
         sound = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         return "" if sound else "no finite number"
     if not isinstance(value, str) or not value.strip():
@@ -264,29 +279,39 @@ _DEFAULTS = {field.name: field.default for field in fields(Part)}
 
 
 def _stated(part: Part) -> dict[str, Any]:
-    """What is not at its default; lists in place of tuples."""
-    found = {name: getattr(part, name) for name in _DEFAULTS if getattr(part, name) != _DEFAULTS[name]}
-    found["value"] = part.value
+    """The fields of a part that differ from their defaults, as JSON values."""
+    stated = {name: getattr(part, name) for name in _DEFAULTS if getattr(part, name) != _DEFAULTS[name]}
+    stated["value"] = part.value
+    # A scale that was read from the unit is read from it again.
     if part.type != "number" or part.scale == float(unit_of(part.unit).scale):
-        found.pop("scale", None)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+        stated.pop("scale", None)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()}
 
 
-def _part(found: Mapping[str, Any]) -> Part:
-    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-    return Part(**given)
+def _part(stated: Mapping[str, Any]) -> Part:
+    """The part of which these fields were stated."""
+    keywords: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()
+    }
+    return Part(**keywords)
 
 
 def _shared(column: Sequence[Part]) -> dict[str, Any]:
-    """What all cells of a column have alike, their values aside."""
-    every = [_stated(part) for part in column]
-    return {key: value for key, value in every[0].items() if key != "value" and all(o.get(key) == value for o in every)}
+    """The fields that are the same in all cells of a column; the value is never among them."""
+    cells = [_stated(part) for part in column]
+    return {
+        key: value
+        for key, value in cells[0].items()
+        if key != "value" and all(cell.get(key) == value for cell in cells)
+    }
 
 
 def _cell(stated: Mapping[str, Any], common: Mapping[str, Any]) -> object:
+    """A cell as JSON: its value alone if it has no other field of its own, else an object of its own fields."""
     own = {key: value for key, value in stated.items() if key not in common}
     return own["value"] if own.keys() == {"value"} else own
 
 
 def _cell_keys(cell: object) -> Mapping[str, Any]:
+    """The fields that :func:`_cell` wrote."""
     return cell if isinstance(cell, dict) else {"value": cell}

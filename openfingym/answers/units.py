@@ -1,4 +1,4 @@
-"""Units of numbers in words: how large one of it is, which currency it is in, whether it is a share."""
+"""Units in words, such as ``million USD``: their scale, their currency, and whether they measure a share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCALES = MappingProxyType(
         for word in words.split()
     }
 )
-"""What a word multiplies a number by, in lower case."""
+"""What a number is multiplied by, for each scale word in lower case."""
 PERCENT = MappingProxyType(
     {
         "%": Decimal("0.01"),
@@ -51,7 +51,7 @@ PERCENT = MappingProxyType(
         "‰": Decimal("0.001"),
     }
 )
-"""What a word for a share makes of a number."""
+"""What a number is multiplied by, for each word or sign of a share: 0.01 for per cent, 0.0001 for basis points."""
 _DOLLARS = frozenset({"USD", "HKD", "TWD", "AUD", "CAD", "SGD", "NZD"})
 _YUAN = frozenset({"CNY"})
 CURRENCIES = MappingProxyType(
@@ -87,44 +87,57 @@ CURRENCIES = MappingProxyType(
         for word in words.split()
     }
 )
-"""The ISO codes that a sign or a word may stand for, in lower case."""
+"""The ISO codes that each sign or word in lower case may stand for: ``$`` any dollar, ``¥`` yuan or yen."""
 _WORD = re.compile(r"[a-z]+\$|[a-z.]+|[$€£¥￥₹₩₽₺%％‰]|[一-鿿]+", re.IGNORECASE)
-_CHINESE_SCALE = re.compile(r"(万亿|萬億|千万|千萬|百万|百萬|十万|十萬|十亿|十億|百亿|百億|万|萬|亿|億|千|百|兆)")
+# The longer ones come first, since of several alternatives the first that fits is taken.
+_CHINESE_SCALE = re.compile(
+    r"(万亿|萬億|千万|千萬|百万|百萬|十万|十萬|十亿|十億"
+    r"|百亿|百億|万|萬|亿|億|千|百|兆)"
+)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What a number is in."""
+    """The unit of a number."""
 
     scale: Decimal
-    """What one of it is in the basic unit: 1,000,000 for million USD, 0.01 for %."""
+    """How many of the basic unit one of this unit is: 1,000,000 for million USD, 0.01 for %."""
     share: bool
-    """Whether it is a share: per cent, percentage points, basis points."""
+    """Whether the unit measures a share: per cent, percentage points, basis points."""
     currencies: frozenset[str]
-    """ISO codes that the unit may be of; none where it is not money, or of two, as an exchange rate is."""
+    """ISO codes of the currencies that the unit may be in; empty if it is not money, or if its words name currencies
+    that exclude each other, as ``USD to CNY`` does."""
 
 
 @functools.lru_cache(maxsize=4096)
 def unit_of(text: str | None) -> Unit:
-    """What the words of a unit say, such as ``million USD``, ``%``, ``亿元`` or ``USD per ounce``; words that are not
-    known are left alone.
+    """Read the words of a unit, such as ``million USD``, ``%``, ``亿元`` or ``USD per ounce``.
+
+    Args:
+        text: the words; those that are not known are ignored. None or an empty text is the basic unit without a
+            currency.
     """
     lowered = (text or "").strip().casefold()
+    # Names of several words, such as "basis points", are known as a whole only.
     if lowered in PERCENT:
         return Unit(PERCENT[lowered], True, frozenset())
     scale, share = Decimal(1), False
-    found: list[frozenset[str]] = []
+    currencies: list[frozenset[str]] = []
+    # What stands below the line says what the number is per, not what it is in: USD per ounce is USD.
     for word in _WORD.findall(lowered.split(" per ")[0].split("/")[0]):
         if word in PERCENT:
             scale, share = PERCENT[word], True
+        # In a unit, unlike beside a number, a single letter is no scale: "m" is metres, and "t" tonnes.
         elif word in SCALES and (len(word) > 1 or not word.isascii()):
             scale *= SCALES[word]
         elif word in CURRENCIES:
-            found.append(CURRENCIES[word])
+            currencies.append(CURRENCIES[word])
+        # Chinese has no spaces between scale and currency, as in 亿美元.
         elif not word.isascii():
             rest = word
             if match := _CHINESE_SCALE.match(word):
                 scale, rest = scale * SCALES[match[1]], word[match.end() :]
             if rest in CURRENCIES:
-                found.append(CURRENCIES[rest])
-    return Unit(scale, share, frozenset.intersection(*found) if found else frozenset())
+                currencies.append(CURRENCIES[rest])
+    # A sign that stands for several currencies is settled by a word beside it: "$" and "usd" together are USD.
+    return Unit(scale, share, frozenset.intersection(*currencies) if currencies else frozenset())

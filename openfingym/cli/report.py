@@ -186,7 +186,7 @@ def _show_report(made: Report, *, each_task: bool) -> None:
         for section in made.questions.of(kind) if made.questions is not None else ():
             _show_table(section.text(), note=section.note not in notes)
             notes.add(section.note)
-        sentences, rest = tables.said(made, kind)
+        sentences, rest = tables.comparisons_in_words(made, kind)
         for sentence in (*sentences, rest):
             if sentence:
                 click.echo(one_line(sentence, LONGEST))
@@ -266,7 +266,7 @@ def tearsheet(
     from openfingym.files.whole import write_text
     from openfingym.metrics.performance import summary
     from openfingym.reports.trading.benchmark import benchmark_of
-    from openfingym.reports.trading.replay import held, package_of, replay
+    from openfingym.reports.trading.replay import baseline_traces, package_of, replay
     from openfingym.reports.trading.sections import Trades, link_between, risk_figures
     from openfingym.reports.trading.surface import cost_delay_surface
     from openfingym.reports.trading.tearsheet import Heading, render
@@ -280,7 +280,7 @@ def tearsheet(
     with TerminalProgress() as show:
         show("playing the run again")
         replays = replay(run_folder)
-        traces, baseline = [replayed.trace for replayed in replays], held(package)
+        traces, baseline = [replayed.trace for replayed in replays], baseline_traces(package)
         chosen = None if benchmark is None else benchmark_of(benchmark, replays)
         show("scoring its decisions at other costs and delays")
         surface = cost_delay_surface([replayed.tape for replayed in replays])

@@ -128,13 +128,13 @@ def tick(
         "simulated": book.series.simulated,
         "replayed": book.series.replayed,
         "now": utc_text(done.now_ns),
-        "done": [deed.to_dict() for deed in done.deeds],
+        "done": [action.to_dict() for action in done.actions],
         "faults": [fault.to_dict() for fault in done.faults],
     }
     if as_json:
         print_json(document)
     else:
-        _print_deeds(book, document)
+        _print_actions(book, document)
     for fault in done.faults:
         # A fault of the series as a whole has no week.
         click.echo(printable(f"error: {fault.week} {fault.reason}".replace("  ", " ")), err=True)
@@ -232,10 +232,10 @@ def report(series: str | None, folder: Path | None, html: Path | None, as_json: 
         click.echo(html.absolute())
 
 
-def _print_deeds(book: Book, document: dict[str, Any]) -> None:
+def _print_actions(book: Book, document: dict[str, Any]) -> None:
     """Print what a tick has done."""
     click.echo(f"{title(book)}; {clock_line(book)}, now {document['now']}")
-    rows = [(deed["at"], deed["round"] or "-", deed["what"], deed["detail"]) for deed in document["done"]]
+    rows = [(action["at"], action["round"] or "-", action["what"], action["detail"]) for action in document["done"]]
     if rows:
         print_table("", ["at", "round", "done", "detail"], rows)
     else:

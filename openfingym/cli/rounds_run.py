@@ -175,7 +175,7 @@ def _ignore(_: object) -> None:
 
 
 def _print_event(event: Any) -> None:
-    """Print a failure, the forecasts of an agent, or a deed of a tick, as it happens."""
+    """Print a failure, the forecasts of an agent, or an action of a tick, as it happens."""
     from openfingym.questions import utc_text
     from openfingym.rounds.running import Forecasted
     from openfingym.rounds.tick import TickFailure
@@ -199,7 +199,7 @@ def _document(book: Book, played: SeriesOutcome) -> dict[str, Any]:
         "now": utc_text(played.now_ns),
         "complete": played.complete,
         "unsettled": played.unsettled,
-        "done": [deed.to_dict() for deed in played.deeds],
+        "done": [action.to_dict() for action in played.actions],
         "forecasts": [forecast.to_dict() for forecast in played.forecasts],
         "faults": [fault.to_dict() for fault in played.faults],
         "receipt": None if played.receipt is None else str(played.receipt),

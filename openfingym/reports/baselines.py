@@ -1,7 +1,7 @@
-"""The table of baselines: what fair, simple agents get on every task.
+"""The table of baselines: the scores of fair, simple agents on every task.
 
-Results of a whole run are recorded in ``baselines.json`` beside this module, with the key of the
-build, the program and the definitions of the metrics they belong to; a row whose task, agent or metrics have changed
+The results of a run of all of them are recorded in ``baselines.json`` beside this module. Each row has a key of the
+task's build, the agent's program and the definitions of the metrics; a row whose task, agent or metrics have changed
 since is *stale*, and says so wherever it is shown.
 """
 
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from openfingym.task import Task
 
 RECORD = Path(__file__).with_name("baselines.json")
+"""The record that comes with the library."""
 CHECKS = ("oracle", "nop")
-"""Run on every task beside the baselines: the best there is, and an agent that does nothing."""
+"""Agents that are run on every task besides the baselines: one that knows the truth, and one that does nothing."""
 
 
 @dataclass(frozen=True)
@@ -38,36 +39,44 @@ class BaselineResult:
     """The result of one baseline on one task."""
 
     task: str
+    """Name of the task."""
     family: str
+    """Family of the task."""
     data_kind: str
+    """Kind of the task's data, such as ``real``."""
     key: str
-    """Key of the build, the metrics and the program that the result was measured with; see :func:`key_of`."""
+    """Key of the build, the metrics and the program with which the result was measured; see :func:`key_of`."""
     agent: str
+    """Name of the baseline."""
     state: str
-    """``scored``, ``rejected`` or ``error``."""
+    """How the rollout ended: ``scored``, ``rejected`` or ``error``."""
     reason: str | None
+    """Why there is no score; None if there is one."""
     total: float | None
-    """The source paper's loss on the private fold; lower is better."""
+    """The source paper's loss on the private fold, lower is better; None without a score."""
     relative_total: float | None
-    """Relative to the task's baseline; lower is better, 1 is the baseline."""
+    """The loss relative to that of the task's baseline, lower is better and 1 is the baseline; None without a score."""
     metrics: dict[str, float]
+    """The metrics on the private fold, by name."""
     wall_s: float
     """Seconds of the rollout, scoring included, on the machine that recorded it."""
     seed: int
+    """The seed that the program was given."""
     relative_interval: tuple[float, float] | None = None
-    """95 % interval of ``relative_total``; None where nothing can be said, as in records from before there were any."""
+    """95 % interval of ``relative_total``; None if there is none."""
     total_interval: tuple[float, float] | None = None
+    """95 % interval of ``total``; None if there is none."""
     standard_errors: dict[str, float] = field(default_factory=dict)
     """Standard errors of the metrics, by name."""
 
     @property
     def success(self) -> bool:
-        """Whether it ended with a score."""
+        """Whether the rollout ended with a score."""
         return self.state == "scored"
 
 
 def recorded(path: Path = RECORD) -> list[BaselineResult]:
-    """The recorded results, by family, task and agent.
+    """The results of a record, sorted by family, task and agent.
 
     Raises:
         StoreError: the record is missing or damaged.
@@ -87,7 +96,7 @@ def _intervals(row: Mapping[str, list[float] | None]) -> dict[str, tuple[float, 
 
 
 def record(results: Iterable[BaselineResult], path: Path = RECORD) -> None:
-    """Write results over a record, whole or not at all.
+    """Write results to a record in the place of what it has, whole or not at all.
 
     Raises:
         StoreError: the record cannot be written.
@@ -98,15 +107,18 @@ def record(results: Iterable[BaselineResult], path: Path = RECORD) -> None:
 
 
 def key_of(task: Task, agent: str) -> str:
-    """A value that changes with the task's build, with the definition of a metric it is scored by, and with the agent's
-    program.
+    """A key that changes with the task's build, with the definition of any of its metrics, and with the program.
+
+    Args:
+        task: the task on which the agent is run.
+        agent: name of the agent.
     """
     return _key(_measure(task), agent)
 
 
 def _measure(task: Task) -> str:
-    """What a result of a task is measured by: its build, its reference, and the version of each metric and whether it
-    ranks.
+    """All that the scores of a task depend on besides the agent: its build, the version of its reference, and the
+    version of each metric and whether it ranks.
     """
     from openfingym.metrics.registry import find_metric
 
@@ -122,18 +134,20 @@ def _measure(task: Task) -> str:
 
 
 def _key(measure: str, agent: str) -> str:
+    """The key of an agent's program, and of what its score depends on besides."""
     from openfingym.agents import resolve
 
     return sha256_of_text(f"{measure} {resolve(agent).program}")[:16]
 
 
 def stale(results: Sequence[BaselineResult]) -> set[tuple[str, str]]:
-    """(task, agent) of the results whose task, metrics or program are not what they were when they were measured, or
-    are gone.
+    """The stale results, by task and agent: their task, metrics or program have changed since they were measured, or do
+    not exist any more.
     """
     from openfingym.agents import BUILTIN
 
     folders = catalog.task_folders()
+    # To load a task and read its data takes time: once for each task, not for each result.
     measures = {name: _measure(catalog.load_task(name)) for name in {row.task for row in results} if name in folders}
     return {
         (row.task, row.agent)
@@ -143,7 +157,7 @@ def stale(results: Sequence[BaselineResult]) -> set[tuple[str, str]]:
 
 
 def skills(results: Sequence[BaselineResult]) -> dict[tuple[str, str], Skill]:
-    """Whether each result shows any skill, by task and agent; of those that have a relative total and are not stale.
+    """Whether each result shows any skill, by task and agent, for results that have a relative total and are not stale.
 
     Raises:
         StoreError: the record of what answers without skill reach is damaged.
@@ -171,28 +185,29 @@ def run_baselines(
     done: Iterable[BaselineResult] = (),
     progress: Callable[[str], None] | None = None,
 ) -> Iterator[BaselineResult]:
-    """Run every fitting agent on every task, one verifier a task.
+    """Run every fitting agent on every task, with a verifier for each task.
 
     Args:
-        tasks: the tasks to run them on.
-        agents_of: names of the agents to run on a task.
+        tasks: the tasks to run agents on.
+        agents_of: gives the names of the agents to run on a task.
         backend: how programs are isolated: ``docker``, ``sandbox`` or ``inline``; ``auto`` for the strongest that works
             here.
-        seed: seed that each program is given.
-        done: results that need not be measured again, if their task and program are still the same.
-        progress: told what is being run.
+        seed: the seed that each program is given.
+        done: earlier results, which are not measured again if their task and program are still the same.
+        progress: receives a line of text before each rollout; None to receive nothing.
 
     Yields:
-        A result as soon as it is there; a failure of ours is a row too, in state ``error``.
+        Each result as soon as it is there; an infrastructure error is a result too, in the state ``error``.
     """
     from openfingym.rollouts.launcher import Launcher
 
     show = progress or (lambda _: None)
-    kept = {(row.task, row.key): row for row in done if row.state != "error"}
+    # Errors are measured again: they say nothing of the agent.
+    earlier = {(row.task, row.key): row for row in done if row.state != "error"}
     for task in tasks:
         keys = {agent: key_of(task, agent) for agent in (*agents_of(task), *CHECKS)}
-        yield from (kept[task.name, key] for key in keys.values() if (task.name, key) in kept)
-        missing = {agent: key for agent, key in keys.items() if (task.name, key) not in kept}
+        yield from (earlier[task.name, key] for key in keys.values() if (task.name, key) in earlier)
+        missing = {agent: key for agent, key in keys.items() if (task.name, key) not in earlier}
         if not missing:
             continue
         show(f"{task.name}: building")
@@ -206,6 +221,7 @@ def run_baselines(
 def _one(
     launcher: Launcher, package: BuiltPackage, task: Task, agent: str, key: str, backend: str, seed: int
 ) -> BaselineResult:
+    """Run one agent on one task."""
     from openfingym.agents import resolve
 
     start = time.monotonic()

@@ -1,4 +1,4 @@
-"""Cautions about a report's figures: runs that were flagged, or were not made alike."""
+"""Cautions about the figures of a report: runs that were flagged, or that were not made in the same way."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from openfingym.reports.cells import RunGroup, judged, label
 from openfingym.reports.endpoints import asked_models
 
 if TYPE_CHECKING:
-    from openfingym.reports.runs import Made
+    from openfingym.reports.runs import RunConfig
     from openfingym.results import RolloutResult
 
 NAMED = 3
-"""Tasks named in a caution."""
+"""Most tasks, or the like, that a caution names."""
 
 Concern = Literal[
     "flags", "disclosure", "tapes", "sampling", "skill", "settings", "endpoints", "tasks", "environments", "questions"
@@ -28,57 +28,64 @@ class Caution:
     """Something that the figures on data of one kind do not show."""
 
     data_kind: str
+    """Kind of the data, such as ``real``."""
     concern: Concern
+    """What the caution is about."""
     sentence: str
+    """The caution in words, without a full stop."""
 
 
-def cautions_of(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> Iterator[Caution]:
-    """Every caution, by kind of data.
+def cautions_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> Iterator[Caution]:
+    """Every caution about a report, by kind of data.
 
     Args:
-        groups: runs by kind of data and row.
-        made: what rollouts were made of, by id.
+        groups: the runs, grouped by kind of data and row.
+        configs: what a report compares of each rollout's configuration, by the id of the rollout.
     """
     for kind in dict.fromkeys(group.data_kind for group in groups):
         mine = [group for group in groups if group.data_kind == kind]
         for group in mine:
-            yield from (Caution(kind, "flags", said) for said in _flags(group))
-            yield from (Caution(kind, "disclosure", said) for said in _disclosure(group))
-            yield from (Caution(kind, "tapes", said) for said in _tapes(group))
-            yield from (Caution(kind, "sampling", said) for said in _sampling(group))
-            yield from (Caution(kind, "settings", said) for said in _settings(group, made))
-            yield from (Caution(kind, "endpoints", said) for said in _endpoints(group, made))
-        yield from (Caution(kind, "questions", f"On {kind} data {said}") for said in _slices(mine))
-        yield from (Caution(kind, "skill", f"On {kind} data {said}") for said in _skill(mine))
-        yield from (Caution(kind, "tasks", f"On {kind} data {said}") for said in _tasks(mine))
-        yield from (Caution(kind, "environments", f"On {kind} data {said}") for said in _environments(mine, made))
+            yield from (Caution(kind, "flags", sentence) for sentence in _flags(group))
+            yield from (Caution(kind, "disclosure", sentence) for sentence in _disclosure(group))
+            yield from (Caution(kind, "tapes", sentence) for sentence in _tapes(group))
+            yield from (Caution(kind, "sampling", sentence) for sentence in _sampling(group))
+            yield from (Caution(kind, "settings", sentence) for sentence in _settings(group, configs))
+            yield from (Caution(kind, "endpoints", sentence) for sentence in _endpoints(group, configs))
+        yield from (Caution(kind, "questions", f"On {kind} data {sentence}") for sentence in _slices(mine))
+        yield from (Caution(kind, "skill", f"On {kind} data {sentence}") for sentence in _skill(mine))
+        yield from (Caution(kind, "tasks", f"On {kind} data {sentence}") for sentence in _tasks(mine))
+        yield from (
+            Caution(kind, "environments", f"On {kind} data {sentence}") for sentence in _environments(mine, configs)
+        )
 
 
 def left_out(slices: Sequence[RolloutResult]) -> Iterator[Caution]:
-    """What is said of runs that are in no figure, since others of their task were asked more questions."""
+    """Cautions about runs that are in no figure, since others of their task were asked more questions."""
     for kind in dict.fromkeys(run.data_kind for run in slices):
         mine = [run for run in slices if run.data_kind == kind]
-        named = sorted({f"{run.task} {run.slice}" for run in mine})
+        named = _first_of(sorted({f"{run.task} {run.slice}" for run in mine}))
         runs = "1 run was" if len(mine) == 1 else f"{len(mine)} runs were"
         yield Caution(
             kind,
             "questions",
-            f"{runs} asked a slice of the questions of a task that others were asked whole "
-            f"({', '.join(named[:NAMED])}{', ...' if len(named) > NAMED else ''}), and are in no figure",
+            f"{runs} asked a slice of the questions of a task that others were asked whole ({named}), and are in no "
+            "figure",
         )
 
 
 def _slices(groups: Sequence[RunGroup]) -> Iterator[str]:
+    """Runs that are in the figures, and that were asked a slice of their task's questions."""
     runs = [run for group in groups for run in _judged(group) if run.slice is not None]
     named = sorted({f"{run.task} {run.slice}" for run in runs})
     if named:
         yield (
-            f"runs were asked a slice of their task's questions ({', '.join(named[:NAMED])}"
-            f"{', ...' if len(named) > NAMED else ''}), and the figures say nothing of the others"
+            f"runs were asked a slice of their task's questions ({_first_of(named)}), and the figures say nothing of "
+            "the others"
         )
 
 
 def _flags(group: RunGroup) -> Iterator[str]:
+    """Flags of the verifier, such as for answers that know the future."""
     flags = Counter(flag for run in _judged(group) for flag in run.flags)
     for flag, count in sorted(flags.items()):
         runs = "1 run" if count == 1 else f"{count} runs"
@@ -87,47 +94,47 @@ def _flags(group: RunGroup) -> Iterator[str]:
 
 
 def _sampling(group: RunGroup) -> Iterator[str]:
+    """Runs that beat the baseline by less than their sampling error."""
     scored = [run for run in _judged(group) if run.state == "scored" and run.verdict is not None]
     ahead = [run for run in scored if run.relative_total is not None and run.relative_total < 1.0]
     unsure = sum(run.verdict == "no difference" for run in ahead)
     if unsure:
         runs = "The 1 run" if len(ahead) == 1 else f"Of the {len(ahead)} runs"
         yield (
-            f"{runs} of {label(group.row)} on {group.data_kind} data with less loss than the "
-            f"baseline{',' * (len(ahead) > 1)} "
-            f"{'is' if len(ahead) == 1 else f'{unsure} are'} within sampling error: other hidden rows might have shown "
-            "no advantage"
+            f"{runs} of {label(group.row)} on {group.data_kind} data with less loss than the baseline"
+            f"{',' * (len(ahead) > 1)} {'is' if len(ahead) == 1 else f'{unsure} are'} within sampling error: other "
+            "hidden rows might have shown no advantage"
         )
 
 
 def _disclosure(group: RunGroup) -> Iterator[str]:
-    found = Counter(run.disclosure for run in _judged(group))
-    if found["rounded"]:
+    """Runs whose figures the verifier rounded."""
+    counts = Counter(run.disclosure for run in _judged(group))
+    if counts["rounded"]:
         yield (
-            f"{label(group.row)} on {group.data_kind} data: {found['rounded']} of {found.total()} runs are shown no "
-            "finer than their "
-            "sampling error, moved towards the baseline; what they gained is at least what is shown"
+            f"{label(group.row)} on {group.data_kind} data: {counts['rounded']} of {counts.total()} runs are shown no "
+            "finer than their sampling error, moved towards the baseline; what they gained is at least what is shown"
         )
 
 
 def _tapes(group: RunGroup) -> Iterator[str]:
-    found = Counter(run.tape for run in _judged(group))
-    if len(found) > 1:
-        counts = ", ".join(f"{count} {tape}" for tape, count in sorted(found.items()))
+    """Rows that pool runs on different tapes, or that have runs on twins."""
+    counts = Counter(run.tape for run in _judged(group))
+    if len(counts) > 1:
+        named = ", ".join(f"{count} {tape}" for tape, count in sorted(counts.items()))
         yield (
-            f"{label(group.row)} on {group.data_kind} data pools runs on different tapes ({counts}), whose figures are "
-            "not of the same "
-            "hidden data; report on one kind of tape"
+            f"{label(group.row)} on {group.data_kind} data pools runs on different tapes ({named}), whose figures are "
+            "not of the same hidden data; report on one kind of tape"
         )
-    if found["twin"]:
+    if counts["twin"]:
         yield (
-            f"{label(group.row)} on {group.data_kind} data: {found['twin']} of {found.total()} runs were on twins of "
-            "the real bars, "
-            "which are resampled; they say nothing of what the real bars hold from one to the next"
+            f"{label(group.row)} on {group.data_kind} data: {counts['twin']} of {counts.total()} runs were on twins of "
+            "the real bars, which are resampled; they say nothing of what the real bars hold from one to the next"
         )
 
 
 def _skill(groups: Sequence[RunGroup]) -> Iterator[str]:
+    """Tasks for which nobody has measured what answers without skill reach."""
     unknown = sorted(
         {
             task
@@ -138,58 +145,66 @@ def _skill(groups: Sequence[RunGroup]) -> Iterator[str]:
     )
     if unknown:
         tasks = "1 task" if len(unknown) == 1 else f"{len(unknown)} tasks"
-        named = f"{', '.join(unknown[:NAMED])}{', ...' if len(unknown) > NAMED else ''}"
         yield (
-            f"it is not recorded what answers without skill reach on this build of {tasks} ({named}), so that runs "
-            "better than the "
-            "baseline there carry no mark; `openfingym task check TASK --adversarial` measures it"
+            f"it is not recorded what answers without skill reach on this build of {tasks} ({_first_of(unknown)}), so "
+            "that runs better than the baseline there carry no mark; `openfingym task check TASK --adversarial` "
+            "measures it"
         )
 
 
-def _settings(group: RunGroup, made: Mapping[str, Made]) -> Iterator[str]:
-    found = {made[run.rollout_id].setting for run in _judged(group) if run.rollout_id in made} - {None}
-    if len(found) > 1:
+def _settings(group: RunGroup, configs: Mapping[str, RunConfig]) -> Iterator[str]:
+    """Rows that pool agents of one name that are not the same."""
+    # Runs that do not state their setting may have any.
+    settings = {configs[run.rollout_id].setting for run in _judged(group) if run.rollout_id in configs} - {None}
+    if len(settings) > 1:
         yield (
-            f"{label(group.row)} on {group.data_kind} data pools {len(found)} settings of the agent (program, prompt "
-            "or allowance); "
-            "report on folders of one setting, or name the agents apart"
+            f"{label(group.row)} on {group.data_kind} data pools {len(settings)} settings of the agent (program, "
+            "prompt or allowance); report on folders of one setting, or name the agents apart"
         )
 
 
-def _endpoints(group: RunGroup, made: Mapping[str, Made]) -> Iterator[str]:
-    asked: dict[str, list[str]] = defaultdict(list)
-    for one in asked_models(_judged(group), made):
-        if one.endpoint is not None:
-            asked[one.model].append(one.endpoint)
-    for model, endpoints in asked.items():
+def _endpoints(group: RunGroup, configs: Mapping[str, RunConfig]) -> Iterator[str]:
+    """Rows that pool rollouts of a model at several endpoints."""
+    by_model: dict[str, list[str]] = defaultdict(list)
+    for asked in asked_models(_judged(group), configs):
+        if asked.endpoint is not None:
+            by_model[asked.model].append(asked.endpoint)
+    for model, endpoints in by_model.items():
         if len(endpoints) > 1:
-            named = f"{', '.join(endpoints[:NAMED])}{', ...' if len(endpoints) > NAMED else ''}"
             yield (
                 f"{label(group.row)} on {group.data_kind} data pools rollouts of {model} at {len(endpoints)} endpoints "
-                f"({named}), which may serve different models under one name"
+                f"({_first_of(endpoints)}), which may serve different models under one name"
             )
 
 
 def _tasks(groups: Sequence[RunGroup]) -> Iterator[str]:
-    found = [{task for task, runs in group.tasks.items() if judged(runs)} for group in groups]
-    every = set().union(*found)
-    if any(tasks != every for tasks in found):
-        counts = sorted(map(len, found))
+    """Rows that are not of the same tasks."""
+    by_row = [{task for task, runs in group.tasks.items() if judged(runs)} for group in groups]
+    every = set().union(*by_row)
+    if any(tasks != every for tasks in by_row):
+        counts = sorted(map(len, by_row))
         yield (
             f"the rows are not of the same tasks, but of {counts[0]} to {counts[-1]} of {len(every)}; "
             "the comparisons in pairs take common tasks alone"
         )
 
 
-def _environments(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> Iterator[str]:
+def _environments(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> Iterator[str]:
+    """Programs that ran in different environments."""
     ids = (run.rollout_id for group in groups for run in _judged(group))
-    found = {made[name].environment for name in ids if name in made} - {None}
-    if len(found) > 1:
+    environments = {configs[name].environment for name in ids if name in configs} - {None}
+    if len(environments) > 1:
         yield (
-            f"programs ran in {len(found)} environments (image, or Python and its packages), "
+            f"programs ran in {len(environments)} environments (image, or Python and its packages), "
             "which may differ in their scores"
         )
 
 
+def _first_of(names: Sequence[str]) -> str:
+    """The first of some names, with an ellipsis if there are more of them."""
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+
+
 def _judged(group: RunGroup) -> Iterator[RolloutResult]:
+    """The judged runs of a row in all its tasks."""
     return (run for runs in group.tasks.values() for run in judged(runs))

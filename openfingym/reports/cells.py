@@ -1,4 +1,4 @@
-"""The cells of a report: what one agent and model achieved in a family of tasks, and in each task."""
+"""The cells of a report: the figures of one agent and model in a family of tasks, and in each task."""
 
 from __future__ import annotations
 
@@ -14,42 +14,46 @@ from openfingym.reports.statistics import Estimate, mean_estimate, pass_at_k
 from openfingym.task import DataKind, Family
 
 if TYPE_CHECKING:
-    from openfingym.reports.runs import Made
+    from openfingym.reports.runs import RunConfig
     from openfingym.results import RolloutResult
 
 Field = Literal["agent", "model", "backend"]
 Row = tuple[str, ...]
-"""Values of the fields that runs are grouped by, such as agent and model."""
+"""The values of the fields by which runs are grouped, such as agent and model."""
 ALL = "all"
-"""Name of the cell over all families."""
+"""Family of the cell over all families."""
 UNKNOWN = "unknown"
-"""Family of a task that this installation does not know, and of which no run states it."""
+"""Family of a task that this installation does not know, and whose family no run states."""
 NONE = "-"
-"""What stands for the model of a program."""
+"""What stands for the model of a program, which has none."""
 
 
 @dataclass(frozen=True)
 class RunGroup:
-    """The runs of one row on data of one kind; real and simulated data never meet in one."""
+    """The runs of one row on data of one kind, so that real and simulated data never get into one figure."""
 
     data_kind: str
+    """Kind of the data, such as ``real``."""
     row: Row
+    """The row of the runs."""
     tasks: Mapping[str, Sequence[RolloutResult]]
-    """Runs by task; a task of which several builds were run is several tasks, and a slice of its questions is another
-    one."""
+    """The runs of each task. Builds of a task that differ are different tasks, and so is a slice of its questions."""
 
 
 @dataclass(frozen=True)
 class StateCounts:
-    """Numbers of runs, by how they ended."""
+    """How many runs ended in each state."""
 
     scored: int
+    """Runs with a score."""
     rejected: int
-    """Without a score by the fault of agent or model."""
+    """Runs without a score by the fault of agent or model."""
     error: int
-    """Without a score by a fault of ours: in no figure, and counted here."""
+    """Runs without a score by an infrastructure error; they are in no other figure."""
     deferred: int
+    """Runs whose score is still to come."""
     void: int
+    """Runs that will have no score, and are nobody's fault."""
 
     @classmethod
     def of(cls, runs: Iterable[RolloutResult]) -> StateCounts:
@@ -59,29 +63,33 @@ class StateCounts:
 
     @property
     def judged(self) -> int:
-        """Runs that say something about the agent."""
+        """How many runs say something about the agent: scored and rejected ones."""
         return self.scored + self.rejected
 
     @property
     def success(self) -> float | None:
-        """Scored over scored and rejected; None where there is neither."""
+        """Share of judged runs that were scored; None if no run was judged."""
         return self.scored / self.judged if self.judged else None
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one success: all judged runs together, over those with a score. None where that is unknown."""
+    """The cost of one success: that of all judged runs together, divided by the number of runs with a score."""
 
     usd: float | None
+    """US dollars; None if nothing was scored, or the cost of some run is unknown."""
     tokens: float | None
+    """Tokens of prompts and completions; None if nothing was scored, or no model was asked."""
     seconds: float | None
+    """Seconds of the agents, without the verifier's; None if nothing was scored."""
 
     @classmethod
     def of(cls, runs: Sequence[RolloutResult]) -> Cost:
-        """Cost of a success among judged ``runs``."""
+        """The cost of a success among judged ``runs``."""
         scored = sum(run.state == "scored" for run in runs)
         if not scored:
             return cls(None, None, None)
+        # A sum without the runs whose price is unknown would be too low.
         prices = [run.cost_usd for run in runs if run.cost_usd is not None]
         usd = math.fsum(prices) / scored if len(prices) == len(runs) else None
         tokens = sum(run.prompt_tokens + run.completion_tokens for run in runs)
@@ -90,155 +98,187 @@ class Cost:
 
 @dataclass(frozen=True)
 class PassAt:
-    """Chance that at least one of k runs of a task succeeds, averaged over tasks."""
+    """The chance that at least one of k runs of a task succeeds, averaged over tasks."""
 
     k: int
-    """At most the fewest judged runs of any task, so that every k is of the same tasks."""
+    """How many runs there are to succeed; at most the fewest judged runs of any task, so that every k is of the same
+    tasks."""
     scored: float
-    """A run succeeds if it is scored."""
+    """The chance if a run succeeds when it is scored."""
     better: float
-    """A run succeeds if it is scored better than the baseline, beyond its sampling error where it has an interval."""
+    """The chance if a run succeeds when it is scored better than the baseline, beyond its sampling error if it has an
+    interval."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One row in one family, on data of one kind."""
+    """The figures of one row in one family of tasks, on data of one kind."""
 
     data_kind: str
+    """Kind of the data, such as ``real``."""
     row: Row
+    """The row, such as an agent and a model."""
     family: str
+    """The family of tasks; :data:`ALL` for the cell over all families."""
     tasks: int
-    """Tasks with a judged run."""
+    """How many tasks have a judged run."""
     counts: StateCounts
+    """How many runs ended in each state."""
     reward: float | None
-    """The paper's: mean over tasks of the mean over scored runs; see :func:`paper_reward`."""
+    """The paper's reward, as the mean over tasks of the mean over scored runs; see :func:`paper_reward`."""
     skill: Estimate
-    """A rejected run counts as the baseline, whose answer one would fall back on. No value where nothing was scored."""
+    """Mean skill over tasks. A rejected run counts as the baseline, on whose answer one would fall back. It has no
+    value if nothing was scored."""
     penalized: Estimate
     """Geometric mean over tasks of the relative total, a rejected run counted as 100 (:func:`log_penalized`): rows are
-    ranked by it, lower is better. No value where no run was judged."""
+    ranked by it, lower is better. It has no value if no run was judged."""
     skill_scored: float | None
-    """The skill of scored runs alone; flatters an agent that fails where it is hard."""
+    """The skill of scored runs alone, which flatters an agent that fails where it is hard."""
     better: float | None
-    """Share of judged runs that are better than the baseline, beyond their sampling error where they have an
-    interval."""
+    """Share of judged runs that are better than the baseline, beyond their sampling error if they have an interval."""
     no_skill: float | None
-    """Share of scored runs that show no skill (:mod:`openfingym.adversarial.marks`), of those of which it is known;
-    None of none."""
+    """Share of the scored runs for which it is known that show no skill (:mod:`openfingym.adversarial.marks`); None if
+    it is known for none."""
     cost: Cost
+    """The cost of one success."""
     pass_at: tuple[PassAt, ...]
+    """pass@k for each k from 1 on."""
 
 
 @dataclass(frozen=True)
 class TaskCell:
-    """One row in one task."""
+    """The figures of one row in one task."""
 
     data_kind: str
+    """Kind of the data, such as ``real``."""
     row: Row
+    """The row, such as an agent and a model."""
     family: str
+    """The family of the task."""
     task: str
+    """Name of the task, with its build or slice if there are several."""
     counts: StateCounts
+    """How many runs ended in each state."""
     skill: Estimate
-    """As in :class:`Cell`; its interval is over runs."""
+    """Mean skill as in :class:`Cell`, with an interval over runs."""
     sampling: tuple[float, float] | None
-    """For a single run, the 95 % interval of its skill over other hidden rows of the same market; None for several, or
-    without one."""
+    """The 95 % interval of the skill of a single run over other hidden rows of the same market; None if there are
+    several runs, or if the run has no interval."""
     worst: float | None
+    """The lowest skill of a judged run; None if nothing was scored."""
     best: float | None
+    """The highest skill of a judged run; None if nothing was scored."""
     no_skill: float | None
-    """As in :class:`Cell`."""
+    """Share of scored runs that show no skill, as in :class:`Cell`."""
     total: float | None
-    """The paper's loss, mean of scored runs."""
+    """Mean of the paper's loss over scored runs; None if nothing was scored."""
     cost: Cost
+    """The cost of one success."""
 
 
 def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGroup]:
-    """Runs by kind of data and by row, in order of both."""
+    """Group runs by kind of data and by row, in the order of both.
+
+    Args:
+        results: the results of the runs to group.
+        by: the fields whose values make a row.
+    """
     results = list(results)
     builds: dict[str, set[str]] = defaultdict(set)
     for run in results:
         builds[run.task].add(run.task_digest)
-    found: dict[tuple[str, Row], dict[str, list[RolloutResult]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[tuple[str, Row], dict[str, list[RolloutResult]]] = defaultdict(lambda: defaultdict(list))
     for run in results:
+        # Other builds of a task have other hidden data, and scores on slices are of other questions.
         task = run.task if len(builds[run.task]) == 1 else f"{run.task}@{run.task_digest[:8]}"
         task += "" if run.slice is None else f" questions {run.slice}"
-        found[run.data_kind, row_of(run, by)][task].append(run)
+        groups[run.data_kind, row_of(run, by)][task].append(run)
     return [
         RunGroup(kind, row, {task: tuple(runs) for task, runs in sorted(tasks.items())})
-        for (kind, row), tasks in sorted(found.items(), key=lambda item: (kind_order(item[0][0]), item[0][1]))
+        for (kind, row), tasks in sorted(groups.items(), key=lambda item: (kind_order(item[0][0]), item[0][1]))
     ]
 
 
 def row_of(run: RolloutResult, by: Sequence[Field]) -> Row:
-    """The row that a run is in, where rows are grouped by these fields."""
+    """The row of a run if rows are made of these fields."""
     return tuple(str(getattr(run, name) or NONE) for name in by)
 
 
 def label(row: Row) -> str:
-    """A row as one name; a program has no model to name."""
+    """A row as one name, in which a program has no model."""
     return " / ".join(part for part in row if part != NONE) or NONE
 
 
 def kind_order(kind: str) -> tuple[int, str]:
-    """Sorts real before simulated before specified data."""
+    """A sort key of kinds of data: real before simulated before specified, unknown kinds last."""
     known = get_args(DataKind)
     return (known.index(kind) if kind in known else len(known)), kind
 
 
-def families_of(groups: Sequence[RunGroup], made: Mapping[str, Made]) -> dict[str, str]:
-    """Family of each task as the catalogue has it; of a task known by its folder alone, as a run of it states it."""
+def families_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> dict[str, str]:
+    """The family of each task: by the catalogue, or for a task that it does not have, as a run of the task states it.
+
+    Args:
+        groups: the runs, grouped by kind of data and row.
+        configs: the configuration of each rollout, by the id of the rollout.
+    """
     from openfingym import catalog
     from openfingym.errors import TaskError
 
     folders = catalog.task_folders()
     stated: dict[str, str] = {}
     for task, run in ((task, run) for group in groups for task, runs in group.tasks.items() for run in runs):
-        family = one.family if (one := made.get(run.rollout_id)) else None
+        family = config.family if (config := configs.get(run.rollout_id)) else None
         stated[task] = family if family is not None and family in get_args(Family) else stated.get(task, UNKNOWN)
     families = {}
-    for task, of_runs in stated.items():
+    for task, family_stated in stated.items():
+        # The name without its build and slice, see `grouped`.
         name = task.partition(" ")[0].partition("@")[0]
         try:
-            families[task] = str(catalog.load_task(folders[name]).spec.family) if name in folders else of_runs
+            families[task] = str(catalog.load_task(folders[name]).spec.family) if name in folders else family_stated
         except TaskError:
-            families[task] = of_runs
+            families[task] = family_stated
     return families
 
 
 def log_relative(run: RolloutResult) -> float:
-    """Log of a judged run's loss relative to the baseline's; 0, the baseline's own, where it was rejected."""
+    """Natural log of a judged run's loss relative to the baseline's; a rejected run counts as the baseline, as 0."""
     return 0.0 if run.relative_total is None or run.state != "scored" else math.log(run.relative_total)
 
 
 def log_penalized(run: RolloutResult) -> float:
-    """Log of a judged run's loss relative to the baseline's, where a rejected run counts as 100 times the baseline.
+    """Natural log of a judged run's loss relative to the baseline's; a rejected run counts as 100 times the baseline.
 
     That is the log of minus the reward ``relative`` (:meth:`openfingym.results.RolloutResult.reward`), by which no
-    answer, however bad, is worth less than none: whoever answers only where it is good gains nothing.
+    answer, however bad, is worth less than none: an agent that answers only where it is good gains nothing.
     """
     return math.log(-run.reward("relative"))
 
 
 def skill_of(log_ratio: float) -> float:
-    """1 - exp(mean log relative total): 0 is the baseline, 0.5 half its loss, negative is worse."""
+    """Skill from the mean log of relative totals, 1 - exp(mean): 0 is the baseline, 0.5 half its loss, < 0 worse."""
+    # expm1 keeps the digits of a mean close to 0, which 1 - exp would cancel.
     return -math.expm1(log_ratio)
 
 
 def skill_estimate(tasks: Sequence[Sequence[RolloutResult]], seed: int) -> Estimate:
     """Skill from the judged runs of each task: 1 - the geometric mean of relative totals (Shchur et al. 2025).
 
-    An agent that never delivers is not as good as the baseline; it has no skill to state.
+    Args:
+        tasks: the judged runs, by task.
+        seed: seed of the bootstrap.
     """
+    # An agent that never has a score is not as good as the baseline: it has no skill to state.
     if not any(run.state == "scored" for runs in tasks for run in runs):
         return Estimate(None, None, None, len(tasks), None)
     return mean_estimate([[log_relative(run) for run in runs] for runs in tasks], seed).map(skill_of)
 
 
 def paper_reward(run: RolloutResult, family: str) -> float | None:
-    """The reward of a scored run as Table 4 of the source paper has it.
+    """The reward of a scored run as in Table 4 of the source paper; None if the run lacks what it is computed from.
 
-    Forecasting and generation: the total, lower is better. Fraud: AUROC + recall, and trading: minus the
-    total (the paper does not say what its own was); higher is better.
+    For forecasting and generation it is the total, lower is better. For fraud it is AUROC + recall, and for trading
+    minus the total (the paper does not say what its own was); higher is better.
     """
     if run.total is None:
         return None
@@ -250,33 +290,46 @@ def paper_reward(run: RolloutResult, family: str) -> float | None:
 
 
 def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str], seed: int) -> list[Cell]:
-    """A cell for each group and family of its tasks; and one over all, where data of its kind has several families."""
+    """A cell for each group and each family of its tasks, and one over all if data of its kind has several families.
+
+    Args:
+        groups: the runs, grouped by kind of data and row.
+        families: the family of each task.
+        seed: seed of the bootstrap.
+    """
     cells = []
     for group in groups:
-        beside = {families[task] for other in groups if other.data_kind == group.data_kind for task in other.tasks}
+        # Of all groups, so that each row has a cell over all families, also if it has tasks of one.
+        present = {families[task] for other in groups if other.data_kind == group.data_kind for task in other.tasks}
         by_family: dict[str, list[str]] = defaultdict(list)
         for task in group.tasks:
             by_family[families[task]].append(task)
         chosen = sorted(by_family.items(), key=lambda item: family_order(item[0]))
-        if len(beside) > 1:
+        if len(present) > 1:
             chosen.append((ALL, list(group.tasks)))
         cells += [_cell(group, family, tasks, seed) for family, tasks in chosen]
     return cells
 
 
 def family_order(family: str) -> int:
-    """Sorts families as the paper does, the cell over all last."""
+    """A sort key of families: in the paper's order, the cell over all last."""
     known = ("forecasting", "generation", "trading", "fraud", UNKNOWN, ALL)
     return known.index(family) if family in known else len(known)
 
 
 def task_cells_of(group: RunGroup, families: Mapping[str, str], seed: int) -> list[TaskCell]:
-    """A cell for each task of the group."""
+    """A cell for each task of a group.
+
+    Args:
+        group: the runs of a row.
+        families: the family of each task.
+        seed: seed of the bootstrap.
+    """
     return [_task_cell(group, families[task], task, runs, seed) for task, runs in group.tasks.items()]
 
 
 def judged(runs: Iterable[RolloutResult]) -> list[RolloutResult]:
-    """Runs that say something about the agent: scored and rejected ones."""
+    """The runs that say something about the agent: scored and rejected ones."""
     return [run for run in runs if run.state in {"scored", "rejected"}]
 
 
@@ -285,6 +338,7 @@ def _cell(group: RunGroup, family: str, tasks: Sequence[str], seed: int) -> Cell
     by_task = [runs for runs in (judged(group.tasks[task]) for task in tasks) if runs]
     scored = [alone for alone in ([run for run in runs if run.state == "scored"] for runs in by_task) if alone]
     runs = judged(every)
+    # Rewards of different families have different scales and directions, and no mean.
     rewards = [[paper_reward(run, family) for run in alone] for alone in scored] if family != ALL else []
     known = [[reward for reward in some if reward is not None] for some in rewards]
     counts = StateCounts.of(every)
@@ -306,18 +360,20 @@ def _cell(group: RunGroup, family: str, tasks: Sequence[str], seed: int) -> Cell
 
 
 def _sampling(runs: Sequence[RolloutResult]) -> tuple[float, float] | None:
+    """The interval of the skill of a single run over hidden rows."""
     interval = runs[0].relative_interval if len(runs) == 1 and runs[0].state == "scored" else None
     return None if interval is None else (1.0 - interval[1], 1.0 - interval[0])
 
 
 def _is_better(run: RolloutResult) -> bool:
-    """Beyond the sampling error of the hidden rows; a run without an interval is taken at its word."""
+    """Whether a run beats the baseline, beyond the sampling error of the hidden rows if it has an interval."""
     if run.verdict is not None:
         return run.state == "scored" and run.verdict == "better"
     return run.state == "scored" and run.relative_total is not None and run.relative_total < 1.0
 
 
 def _pass_at(by_task: Sequence[Sequence[RolloutResult]]) -> Iterable[PassAt]:
+    """pass@k from the judged runs of each task."""
     tallies = [(len(runs), sum(run.state == "scored" for run in runs), sum(map(_is_better, runs))) for runs in by_task]
     for k in range(1, min((n for n, _, _ in tallies), default=0) + 1):
         scored = fmean(pass_at_k(n, passed, k) for n, passed, _ in tallies)

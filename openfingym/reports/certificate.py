@@ -1,8 +1,8 @@
-"""A run's lookups, repeated on a vault from which everything later was deleted.
+"""Certifying that a rollout's lookups saw nothing of the future, by repeating them on a truncated vault.
 
-The verifier's record of a rollout has every call of a tool. Each is made twice again: on the vault as of its question's
-time, and on a copy that holds nothing that became known later. If no answer differs, nothing that an agent was shown
-can have come from behind its question's time.
+The verifier's record of a rollout has every call of a tool. Each call is made twice again: on the vault as of the time
+of its question, and on a copy that holds nothing that became known later. If no answer differs, nothing that the agent
+was shown can be from after its question's time.
 """
 
 from __future__ import annotations
@@ -30,35 +30,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """A call that was answered otherwise without later knowledge."""
+    """A call that has another answer without later knowledge."""
 
     question: str
+    """Id of the question in which the call was made."""
     tool: str
+    """Name of the tool."""
     arguments: str
+    """Arguments of the call, shortened."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What came of repeating the lookups of one rollout."""
+    """The result of repeating the lookups of one rollout."""
 
     rollout: str
+    """Id of the rollout."""
     task: str
+    """Name of its task."""
     snapshot: str
+    """The snapshot of the vault that its tools looked things up in."""
     questions: int
-    """Questions in which a tool was called."""
+    """How many questions a tool was called in."""
     calls: int
+    """How many calls were repeated."""
     differences: tuple[Difference, ...]
+    """The calls that have another answer without later knowledge."""
     hindsight: bool = False
     """Whether its tools ignored when things became known, as an experiment: then nothing was repeated, and nothing is
     certified."""
 
     @property
     def holds(self) -> bool:
-        """Whether every answer was the same."""
+        """Whether every call was repeated with the same answer."""
         return not self.differences and not self.hindsight
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON."""
+        """The certificate as JSON."""
         return {
             "rollout": self.rollout,
             "task": self.task,
@@ -67,20 +75,20 @@ class Certificate:
             "calls": self.calls,
             "hindsight": self.hindsight,
             "same": self.holds,
-            "differences": [vars(one) for one in self.differences],
+            "differences": [vars(difference) for difference in self.differences],
         }
 
 
 def certify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> Certificate:
-    """Repeat the lookups of a rollout; see the module.
+    """Repeat the lookups of a rollout.
 
     Args:
         folder: folder of the rollout.
-        progress: told what is being done.
+        progress: receives a line of text before each step.
 
     Raises:
-        UsageError: the rollout is of a task without tools, or its task was built anew since.
-        StoreError: the folder is no run, or its record cannot be read.
+        UsageError: the task of the rollout has no tools, or has another build than the one that was run.
+        StoreError: the folder is not a run, or its record cannot be read.
         DataError: the vault is not on this machine.
     """
     result = read_run(folder)
@@ -93,6 +101,7 @@ def certify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> C
     vault = suite.vault(snapshot)
     if vault is None:
         raise UsageError(f"the suite {suite.name!r} has no vault, so that there is nothing to repeat its lookups on")
+    # A rollout is scored on the private questions, which come after the public ones.
     texts = package.array("test_questions")[package.manifest.n_public :]
     asked: dict[str, list[tuple[SuiteQuestion, list[dict[str, object]]]]] = defaultdict(list)
     for number, actions in read_actions(folder).items():
@@ -101,13 +110,14 @@ def certify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> C
         if calls:
             asked[question.as_of].append((question, calls))
     differences, count = [], 0
+    # Questions of one time share a copy. Each copy is deleted before the next: it may be as large as the vault.
     with tempfile.TemporaryDirectory(prefix="ofg-truncated-") as scratch, Truncations(vault, scratch) as copies:
         for place, (time, questions) in enumerate(sorted(asked.items()), 1):
             progress(f"{place}/{len(asked)}: {len(questions)} questions as of {time}")
             with tempfile.TemporaryDirectory(dir=scratch) as copy:
                 truncated = copies.at(time, Path(copy) / "vault")
                 for question, calls in questions:
-                    whole, early = (suite.lookup(one, question, options) for one in (vault, truncated))
+                    whole, early = (suite.lookup(source, question, options) for source in (vault, truncated))
                     for call in calls:
                         name, arguments = str(call["tool"]), call.get("arguments", {})
                         assert isinstance(arguments, dict)
@@ -119,21 +129,22 @@ def certify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> C
 
 
 def rollouts_in(run: Path) -> list[Path]:
-    """Folders of rollouts: the folder itself if it is one, else those in it.
+    """The folders of the rollouts of a run; of a single rollout, the folder itself.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no rollout in the folder.
     """
     if (run / RESULT).is_file():
         return [run]
-    # Of a run, they are in a folder for each task.
-    found = sorted(path.parent for depth in ("*", "*/*") for path in run.glob(f"{depth}/{RESULT}"))
-    if not found:
+    # A run of several tasks has a folder for each.
+    folders = sorted(path.parent for depth in ("*", "*/*") for path in run.glob(f"{depth}/{RESULT}"))
+    if not folders:
         raise UsageError(f"{run}: no rollout is in this folder; name one of a run, or that of a whole run")
-    return found
+    return folders
 
 
 def _package_of(result: RolloutResult) -> BuiltPackage:
+    """The package of a rollout's task, built here; it must be the one that was run."""
     task = catalog.load_task(result.task)
     if not isinstance(task.spec.contract, QaContract):
         raise UsageError(f"{result.task!r} has no tools that look things up; certify a run of questions with tools")

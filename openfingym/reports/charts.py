@@ -1,9 +1,9 @@
 """Charts as inline SVG that need nothing but a browser, scale with the page, and stay crisp.
 
-Lines live in a box that is stretched to the width of the page, with strokes that are not; text and
+Lines are drawn in a box that is stretched to the width of the page, while their strokes are not; text and
 markers are placed by percent and keep their size in pixels. A series of any length is drawn with a
-bounded number of points that keep its extremes. ``trading/page/tearsheet.js`` adds the cursor; without it
-everything is still there.
+bounded number of points that keep its extremes. ``trading/page/tearsheet.js`` adds a cursor; the charts are
+complete without it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ Unit = Literal["%", "x", ""]
 TEMPLATE = "charts.html.jinja"
 
 COLUMNS = 600
-"""Columns a series is drawn with at most: its lowest and highest value in each."""
+"""Most columns into which a chart is divided; a series is drawn by its lowest and highest value in each."""
 BOX = 10_000
 """Side of the stretched box, in its own integer units."""
 TICKS = 5
+"""How many times the horizontal axis names."""
 SEPARATORS = 60
-"""Episodes beyond this are too many to mark where each begins."""
+"""Most episodes that are separated by lines where each begins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,53 +44,58 @@ class Line:
     """One series of a chart."""
 
     name: str
+    """Name of the series."""
     values: NDArray[np.float64]
-    """float64[points], finite."""
+    """The finite values of the series, float64[points]."""
     style: str
-    """CSS class that gives its colour."""
+    """CSS class that gives the line its colour."""
     area: bool = False
-    """Whether to fill between it and zero."""
+    """Whether the area between the line and zero is filled."""
 
 
 @dataclass(frozen=True)
 class Marker:
-    """A point of a chart, such as a fill."""
+    """A point that is marked in a chart, such as a fill."""
 
     at: int
+    """Index of the point on the time axis."""
     value: float
+    """Value at which the point is drawn."""
     style: Literal["buy", "sell"]
+    """CSS class of the marker."""
 
 
 @dataclass(frozen=True)
 class Axes:
-    """What stands around a drawing; positions are percents from the left and from the top."""
+    """The axes around a drawing; positions are percents from the left and from the top."""
 
     spoken: str
-    """What a screen reader says instead."""
+    """What a screen reader says in the place of the drawing."""
     values: tuple[tuple[str, str, str], ...]
-    """(from the top, style, text) of each grid line."""
+    """Position from the top, CSS class and text of each grid line."""
     ticks: tuple[tuple[str, str, str, str], ...]
-    """(from the left, style, anchor, text) of each mark of the horizontal axis."""
+    """Position from the left, CSS class, text anchor and text of each mark of the horizontal axis."""
 
 
 class TimeAxis:
-    """The horizontal axis that the charts of a group share: rows of episodes, one episode after the other."""
+    """The horizontal axis that the charts of a group share: the points of one episode after those of the other."""
 
     def __init__(self, times: NDArray[np.datetime64], starts: Sequence[int]) -> None:
         """Lay out an axis.
 
         Args:
             times: time of each point, datetime64[ns][points].
-            starts: first point of each episode, increasing, the first 0.
+            starts: index of the first point of each episode, increasing from 0.
         """
         self.size = len(times)
         self.starts = tuple(starts)
         self.dense = self.size > 2 * COLUMNS
-        """Whether a column holds more than one point."""
+        """Whether a column may hold more than one point."""
         self.columns = tuple(_columns(self.size, self.starts, dense=self.dense))
-        """Pieces of each episode, each a (first, end) of points."""
+        """The columns of each episode, each by the index of its first point and the index after its last."""
         self.shown = np.array([end - 1 for episode in self.columns for _, end in episode])
-        """Points whose values the cursor reads."""
+        """Indices of the points whose values the cursor reads, the last of each column."""
+        # Without times of day if there are none.
         midnight = bool((times == times.astype("datetime64[D]")).all())
         stamps = np.datetime_as_string(times[self.shown], unit="D" if midnight else "m")
         self.labels = tuple(stamp.replace("T", " ") for stamp in stamps.tolist())
@@ -102,7 +108,7 @@ class TimeAxis:
         return 100.0 * point / max(self.size - 1, 1)
 
     def data(self) -> dict[str, object]:
-        """What the cursor needs to know of the axis."""
+        """The values from which the script of the page draws the cursor."""
         return {"last": self.size - 1, "points": self.shown.tolist(), "labels": self.labels}
 
 
@@ -111,33 +117,42 @@ class Scale:
     """A vertical axis from ``low`` to ``high``."""
 
     low: float
+    """Value at the bottom of the axis."""
     high: float
+    """Value at the top of the axis."""
 
     @classmethod
     def around(cls, values: Sequence[NDArray[np.float64]], *, zero: bool) -> Scale:
-        """One that holds all values, and zero if asked, with a little room."""
-        low = min((float(v.min()) for v in values if v.size), default=0.0)
-        high = max((float(v.max()) for v in values if v.size), default=0.0)
+        """A scale that holds all values, with a little room at both ends.
+
+        Args:
+            values: the values of each series, float64[points].
+            zero: whether the scale must hold zero, which then needs no room beyond it.
+        """
+        low = min((float(series.min()) for series in values if series.size), default=0.0)
+        high = max((float(series.max()) for series in values if series.size), default=0.0)
         if zero:
             low, high = min(low, 0.0), max(high, 0.0)
         size = max(abs(low), abs(high))
-        # What varies by rounding alone is flat.
+        # Values that differ by rounding alone are drawn as a flat line, and not as noise that fills the chart.
         room = 0.05 * (high - low if high - low > 1e-6 * size else size) or 1.0
         return cls(
             low - (0.0 if zero and low == 0.0 else room), high + (0.0 if zero and high == 0.0 and low < 0.0 else room)
         )
 
     def percent(self, value: float) -> float:
-        """Position from the top, in percent."""
+        """Position of a value from the top, in percent."""
         return 100.0 * (self.high - value) / (self.high - self.low)
 
     def ticks(self) -> tuple[list[float], float]:
-        """Three to six round values, and their distance."""
+        """Three to six round values on the scale, and the distance between them."""
         rough = (self.high - self.low) / 5.0
         power = 10.0 ** math.floor(math.log10(rough))
-        step = next(power * m for m in (1.0, 2.0, 2.5, 5.0, 10.0) if power * m >= rough * 0.999)
+        # A little less than the rough distance is enough, lest rounding jumps to the next round one.
+        step = next(power * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if power * factor >= rough * 0.999)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [step * k for k in range(first, last + 1)], step
+        # Multiples and not sums, which would add up their rounding.
+        return [step * count for count in range(first, last + 1)], step
 
 
 def time_chart(
@@ -154,11 +169,11 @@ def time_chart(
 
     Args:
         title: heading of the chart, plain text.
-        axis: shared by all charts of the group.
-        lines: series with a value for each point of the axis.
+        axis: the horizontal axis, which all charts of the group share.
+        lines: the series, each with a value for each point of the axis.
         unit: unit of the values, for the vertical axis.
         zero: whether the vertical axis must hold zero.
-        markers: points drawn over the lines.
+        markers: points that are marked over the lines.
         note: a remark below the title, plain text.
 
     Returns:
@@ -183,17 +198,20 @@ def time_chart(
         else [],
         box=BOX,
         paths=[path for line in lines for path in _drawn(axis, scale, line)],
-        markers=[(_percent(axis.percent(m.at)), _percent(scale.percent(m.value)), m.style) for m in markers],
+        markers=[
+            (_percent(axis.percent(marker.at)), _percent(scale.percent(marker.value)), marker.style)
+            for marker in markers
+        ],
         data={"unit": unit, "values": [_compact(line.values[axis.shown]) for line in lines]},
     )
 
 
 def histogram(title: str, samples: Sequence[Line], *, bins: int = 41, unit: Unit = "%", note: str = "") -> Markup:
-    """How often values occur: the first sample as bars, others as outlines; shares of each sample, in percent.
+    """A chart of how often values occur, as shares of each sample in percent.
 
     Args:
         title: heading of the chart, plain text.
-        samples: samples by name.
+        samples: the samples; the first is drawn as bars, the others as outlines.
         bins: number of equal bins over the range of all samples.
         unit: unit of the values.
         note: a remark below the title, plain text.
@@ -203,6 +221,7 @@ def histogram(title: str, samples: Sequence[Line], *, bins: int = 41, unit: Unit
     """
     low = min(float(sample.values.min()) for sample in samples)
     high = max(float(sample.values.max()) for sample in samples)
+    # Equal values need a range of some width, in the middle of which they stand.
     if high - low < 1e-12 * max(1.0, abs(low)):
         low, high = low - 0.005 * max(1.0, abs(low)), high + 0.005 * max(1.0, abs(low))
     edges = np.linspace(low, high, bins + 1)
@@ -216,17 +235,22 @@ def histogram(title: str, samples: Sequence[Line], *, bins: int = 41, unit: Unit
     ticks = [(100.0 * (value - low) / (high - low), shown(value, unit, step)) for value in values]
     fine = None if unit else step / 10.0
     spoken = f"{title}. " + "; ".join(
-        f"{s.name}: {s.values.size} values, mean {shown(s.values.mean(), unit, fine)}, lowest "
-        f"{shown(s.values.min(), unit, fine)}, highest {shown(s.values.max(), unit, fine)}"
-        for s in samples
+        f"{sample.name}: {sample.values.size} values, mean {shown(sample.values.mean(), unit, fine)}, lowest "
+        f"{shown(sample.values.min(), unit, fine)}, highest {shown(sample.values.max(), unit, fine)}"
+        for sample in samples
     )
     drawn_axes = axes(scale, "%", ticks, spoken)
     return macro(TEMPLATE, "histogram", title=title, note=note, samples=samples, axes=drawn_axes, box=BOX, paths=paths)
 
 
 def shown(value: float, unit: Unit, step: float | None = None) -> str:
-    """A value as text, with as many decimals as a distance of ``step`` between values needs; by default two for
-    percent.
+    """A value as text.
+
+    Args:
+        value: the value, a fraction for the unit ``%``.
+        unit: unit of the value.
+        step: distance between values that must be told apart, which gives the number of decimals; None for two
+            decimals, or none for a large number without a unit.
     """
     factor = 100.0 if unit == "%" else 1.0
     if step is None:
@@ -245,10 +269,11 @@ def axes(scale: Scale, unit: Unit, ticks: Sequence[tuple[float, str]], spoken: s
     Args:
         scale: scale of the vertical axis.
         unit: unit of the values on the vertical axis.
-        ticks: (percent from the left, text) of the horizontal axis.
+        ticks: position in percent from the left, and text, of each mark of the horizontal axis.
         spoken: description of the chart for screen readers.
     """
     values, step = scale.ticks()
+    # Marks at the ends are aligned inwards, and every other one gives way on a narrow page.
     lines = (
         (_percent(scale.percent(value)), "grid zero" if abs(value) < 1e-9 * step else "grid", shown(value, unit, step))
         for value in values
@@ -262,12 +287,13 @@ def axes(scale: Scale, unit: Unit, ticks: Sequence[tuple[float, str]], spoken: s
 
 
 def _round_step(step: float) -> bool:
-    """Whether a step has a single digit that is not zero: 2.5 needs a decimal more than 2 and 5."""
+    """Whether a step has a single digit other than zero: 2.5 needs one decimal more than 2 and 5."""
     mantissa = step / 10.0 ** math.floor(math.log10(step * 1.001))
     return abs(mantissa - round(mantissa)) < 1e-6
 
 
 def _columns(size: int, starts: Sequence[int], *, dense: bool) -> Iterator[list[tuple[int, int]]]:
+    """The columns of each episode, which share the width by their lengths; a column holds points of one episode."""
     for first, end in zip(starts, (*starts[1:], size), strict=True):
         length = end - first
         pieces = min(length, max(2, round(COLUMNS * length / size))) if dense else length
@@ -276,7 +302,7 @@ def _columns(size: int, starts: Sequence[int], *, dense: bool) -> Iterator[list[
 
 
 def _drawn(axis: TimeAxis, scale: Scale, line: Line) -> Iterator[tuple[str, str]]:
-    """(style, path) of a line, and below it of its area."""
+    """CSS class and SVG path of a line, and before it those of its area, over which the line is drawn."""
     strokes = [" ".join(f"{x} {y}" for x, y in points) for points in _points(axis, scale, line)]
     if line.area:
         base = round(BOX / 100.0 * scale.percent(0.0))
@@ -285,7 +311,9 @@ def _drawn(axis: TimeAxis, scale: Scale, line: Line) -> Iterator[tuple[str, str]
 
 
 def _points(axis: TimeAxis, scale: Scale, line: Line) -> Iterator[list[tuple[int, int]]]:
-    """Points of each episode in units of the box: of every column its lowest and highest value, in order."""
+    """The points of each episode in units of the box: the lowest and the highest value of every column, in the order of
+    time.
+    """
     for episode in axis.columns:
         points: list[tuple[int, int]] = []
         for first, end in episode:
@@ -297,7 +325,7 @@ def _points(axis: TimeAxis, scale: Scale, line: Line) -> Iterator[list[tuple[int
 
 
 def _bars(scale: Scale, shares: NDArray[np.float64], style: str, *, outline: bool) -> tuple[str, str]:
-    """(style, path) of the shares."""
+    """CSS class and SVG path of the bars of a histogram, or of their outline."""
     width = BOX / len(shares)
     tops = [round(BOX / 100.0 * scale.percent(float(share))) for share in shares]
     if outline:
@@ -317,7 +345,7 @@ def _percent(value: float) -> str:
 
 
 def moment(time: np.datetime64, span: float) -> str:
-    """A time as a tick says it on an axis of ``span`` days."""
+    """A time as an axis of ``span`` days names it: a month, a day, or a time of day."""
     when: datetime = time.astype("datetime64[s]").item()
     if span > 120.0:
         return f"{when:%b %Y}"
@@ -325,5 +353,5 @@ def moment(time: np.datetime64, span: float) -> str:
 
 
 def _compact(values: NDArray[np.float64]) -> list[float]:
-    """Six significant digits: what a cursor shows."""
+    """Values with six significant digits, as many as the cursor shows, which keep the page small."""
     return [float(f"{value:.6g}") for value in values.tolist()]

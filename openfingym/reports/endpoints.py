@@ -1,4 +1,4 @@
-"""The models of a report, and the endpoints they were asked at."""
+"""The models of a report, and the endpoints at which they were asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from openfingym.models.prices import LOCAL
 
 if TYPE_CHECKING:
-    from openfingym.reports.runs import Made
+    from openfingym.reports.runs import RunConfig
     from openfingym.results import RolloutResult
 
 
@@ -19,9 +19,12 @@ class AskedModel:
     """A model at one endpoint."""
 
     model: str
+    """Name of the model."""
     endpoint: str | None
-    """Base URL without credentials; None where it is not stated, and of a stand-in that was started for its rollout."""
+    """Base URL of the endpoint without credentials; None if no run states it, or if a stand-in was started for each
+    rollout."""
     runs: int
+    """How many runs asked the model there."""
 
     @property
     def where(self) -> str:
@@ -29,18 +32,19 @@ class AskedModel:
         return self.endpoint or ("started for each rollout" if self.model.startswith(LOCAL) else "not stated")
 
 
-def asked_models(runs: Iterable[RolloutResult], made: Mapping[str, Made]) -> list[AskedModel]:
-    """Every model of ``runs`` at every endpoint, in order of both.
+def asked_models(runs: Iterable[RolloutResult], configs: Mapping[str, RunConfig]) -> list[AskedModel]:
+    """Every model that runs asked at every endpoint, sorted by both.
 
     Args:
-        runs: the runs of a report; those of programs asked no model.
-        made: what rollouts were made of, by id.
+        runs: the runs of a report; runs of programs, which ask no model, are left out.
+        configs: what a report compares of each rollout's configuration, by the id of the rollout.
     """
-    found = Counter(
-        (run.model, made[run.rollout_id].endpoint if run.rollout_id in made else None)
+    counts = Counter(
+        (run.model, configs[run.rollout_id].endpoint if run.rollout_id in configs else None)
         for run in runs
         if run.model is not None
     )
     return [
-        AskedModel(*key, count) for key, count in sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or ""))
+        AskedModel(*key, count)
+        for key, count in sorted(counts.items(), key=lambda item: (item[0][0], item[0][1] or ""))
     ]

@@ -11,8 +11,8 @@ import numpy as np
 
 from openfingym.reports.cells import Cell, TaskCell, family_order, label
 from openfingym.reports.charts import Scale, axes, shown
+from openfingym.reports.formatting import family_name, figure, interval, signed, strength
 from openfingym.reports.page import macro
-from openfingym.reports.tables import family_name, figure, interval, signed, strength
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -20,22 +20,23 @@ if TYPE_CHECKING:
     from openfingym.reports.cells import Row
 
 LOWEST, HIGHEST = -1.0, 1.0
-"""What is drawn of an interval of skill at most; one that goes on is cut, and its numbers are beside it."""
+"""The range of skill that is drawn at most; an interval that goes beyond it is cut, and its numbers stand beside it."""
 SQUASHED = 0.25
-"""Share of an axis that all others would be left with, from which an outlier is cut off."""
+"""Share of an axis: an outlier is cut off if it would leave less than this share to all other rows."""
 OUTLIERS = 0.25
-"""Share of rows that may be outliers; one of three rows at least."""
+"""Largest share of rows that may be cut off as outliers; of three rows it is one."""
 TINTS = (0.02, 0.1, 0.25, 0.5)
-"""Sizes of the mean log relative total from which a cell of the heat map is tinted more strongly."""
+"""Sizes of the mean log relative total from which on a cell of the heat map is tinted more strongly."""
 TONES = 8
+"""How many colours there are for points."""
 TEMPLATE = "figures.html.jinja"
 
 
 def forest(cells: Sequence[Cell]) -> Markup | None:
-    """Skill with its interval, a table a family, all on one scale; None where there is no interval.
+    """A forest plot of skill with its intervals: a table for each family, all on one scale; None if there are none.
 
     Args:
-        cells: the results to draw, in their order within each family.
+        cells: the figures to draw, in their order within each family.
     """
     drawn = [(cell.skill.low, cell.skill.high) for cell in cells if cell.skill.low is not None]
     spans = [(low, high) for low, high in drawn if low is not None and high is not None]
@@ -51,31 +52,38 @@ def forest(cells: Sequence[Cell]) -> Markup | None:
 
 
 def heat_map(cells: Sequence[TaskCell], rows: Sequence[Row]) -> Markup:
-    """Skill of every row in every task, tinted by the mean log of the relative total.
+    """A heat map of the skill of every row in every task, tinted by the mean log of the relative total.
 
     Args:
-        cells: cells of one kind of data.
-        rows: the rows, in the order of the columns.
+        cells: the figures of each row and task on one kind of data.
+        rows: the rows, in the order in which they are the columns of the map.
     """
-    found = {(cell.task, cell.row): cell for cell in cells}
+    by_place = {(cell.task, cell.row): cell for cell in cells}
     tasks = sorted({(family_order(cell.family), cell.family, cell.task) for cell in cells})
     blocks = [
-        (family, [(task, [_tile(found.get((task, row))) for row in rows]) for _, _, task in block])
+        (family, [(task, [_tile(by_place.get((task, row))) for row in rows]) for _, _, task in block])
         for family, block in groupby(tasks, key=lambda place: place[1])
     ]
     return macro(TEMPLATE, "heat_map", names=[label(row) for row in rows], blocks=blocks)
 
 
 def cost_scatter(cells: Sequence[Cell]) -> Markup | None:
-    """Cost of a success against skill, a numbered point a cell; time stands for cost where no price is known; None for
-    less than two.
+    """A scatter plot of the cost of a success against skill; None if there are less than two points.
+
+    If no price is known, the seconds of a success stand for its cost.
+
+    Args:
+        cells: the figures of each row over all tasks; those without an interval are left out.
     """
     priced = any(cell.cost.usd for cell in cells)
-    of: Callable[[Cell], float | None] = (lambda cell: cell.cost.usd) if priced else (lambda cell: cell.cost.seconds)
+    cost_of: Callable[[Cell], float | None] = (
+        (lambda cell: cell.cost.usd) if priced else (lambda cell: cell.cost.seconds)
+    )
+    # The axis is logarithmic: what costs nothing has no place on it.
     points = [
         (cell, cost, cell.skill.value)
         for cell in cells
-        if (cost := of(cell)) and cell.skill.enough and cell.skill.value is not None
+        if (cost := cost_of(cell)) and cell.skill.enough and cell.skill.value is not None
     ]
     if len(points) < 2:
         return None
@@ -101,48 +109,62 @@ def cost_scatter(cells: Sequence[Cell]) -> Markup | None:
 
 
 class _Dot(NamedTuple):
-    """A point of the scatter; positions are percents from the left and from the top."""
+    """A point of the scatter plot; positions are percents from the left and from the top."""
 
     name: str
+    """Name of the row."""
     tone: str
+    """CSS class that gives the point its colour."""
     x: str
+    """Position from the left."""
     y: str
+    """Position from the top."""
     said: str
+    """The figures of the point in words."""
     beyond: str
-    """Skill of a point that is outside of what is drawn, with an arrow towards it."""
+    """For a point outside of the range that is drawn, its skill with an arrow towards it; empty otherwise."""
     side: str
-    """Where there is room for it: ``before`` or ``behind`` the point."""
+    """On which side of the point there is room for its name: ``before`` or ``behind``."""
 
 
 class _Branch(NamedTuple):
-    """A row of the forest; positions are percents from the left."""
+    """A row of the forest plot; positions are percents from the left."""
 
     name: str
+    """Name of the row."""
     skill: str
+    """The skill as text."""
     interval: str
+    """The interval as text."""
     tone: str = ""
-    """``gain``, ``loss`` or ``open``; empty where there is no interval."""
+    """``gain``, ``loss`` or ``open`` for an interval above, below or around 0; empty without an interval."""
     low: str = ""
+    """Position of the lower end."""
     high: str = ""
+    """Position of the upper end."""
     dot: str = ""
-    """Empty where it is outside of what is drawn."""
+    """Position of the skill; empty if it is outside of the range that is drawn."""
     left: bool = False
-    """Whether the interval goes on to the left of what is drawn."""
+    """Whether the interval goes on to the left of the range that is drawn."""
     right: bool = False
-    """Whether it goes on to the right."""
+    """Whether the interval goes on to the right of the range that is drawn."""
     runs: str = ""
-    """Scored and judged runs."""
+    """How many runs were scored, of how many that were judged."""
 
 
 class _Tile(NamedTuple):
     """A cell of the heat map."""
 
     text: str
+    """What stands in the cell."""
     said: str
+    """The figures of the cell in words."""
     tint: str = ""
+    """CSS class that gives the cell its colour; empty for none."""
 
 
 def _branch(cell: Cell, scale: Scale) -> _Branch:
+    """The row of the forest plot for a cell."""
     name, value, low, high = label(cell.row), cell.skill.value, cell.skill.low, cell.skill.high
     runs = f"{cell.counts.scored}/{cell.counts.judged} scored" if cell.counts.judged else ""
     if value is None or low is None or high is None:
@@ -162,10 +184,10 @@ def _branch(cell: Cell, scale: Scale) -> _Branch:
 
 
 def _limits(spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Ends of an axis that holds zero and the spans, but for outliers that would squash all others.
+    """The ends of an axis that holds zero and the intervals, except outliers that would squash all others.
 
     Args:
-        spans: (low, high) of each row, one at least.
+        spans: lower and upper end of each row's interval, of one row at least.
     """
 
     def ends(kept: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -175,39 +197,43 @@ def _limits(spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
         low, high = ends(kept)
         return high - low
 
+    # Leave out the lowest or the highest row, whichever shortens the axis more, one after another.
     kept = whole = sorted(spans)
     for _ in range(max(1, int(OUTLIERS * len(spans)))):
         if len(kept) < 3:
             break
         highest = max(range(len(kept)), key=lambda place: kept[place][1])
         kept = min(kept[1:], [*kept[:highest], *kept[highest + 1 :]], key=size)
-        # Two outliers side by side hide one another, so each is weighed against all that were left out before it.
+        # To leave out one of two outliers side by side shortens the axis little: so what is left is compared with the
+        # axis before all that were left out, and not with that before the last.
         if size(kept) <= SQUASHED * size(whole):
             whole = kept
     low, high = ends(whole)
-    # An arrow at zero would stand on the line of the baseline.
+    # Without room, the arrow of an outlier might stand at zero, on the line of the baseline.
     room = 0.1 * (high - low)
     left, right = any(span[0] < low for span in spans), any(span[1] > high for span in spans)
     return (low - room if left else low), (high + room if right else high)
 
 
 def _ruler(scale: Scale) -> list[tuple[str, str]]:
-    """(from the left, text) of each round value."""
+    """Position from the left and text of each round value."""
     values, step = scale.ticks()
     return [(_across(scale, value), shown(value, "", step)) for value in values]
 
 
 def _across(scale: Scale, value: float) -> str:
-    """Position from the left; a scale gives it from the top."""
+    """Position of a value from the left, at the ends of the scale if it is outside."""
+    # A scale gives positions from the top.
     return f"{min(100.0, max(0.0, 100.0 - scale.percent(value))):.2f}%"
 
 
 def _down(scale: Scale, value: float) -> float:
-    """Percent from the top; of what is outside of the scale, a place just inside."""
+    """Position of a value from the top in percent; just inside of the scale if it is outside."""
     return scale.percent(value) if scale.low <= value <= scale.high else 97.0 if value < scale.low else 3.0
 
 
 def _tile(cell: TaskCell | None) -> _Tile | None:
+    """The cell of the heat map for a row in a task; None if it has no runs there."""
     if cell is None:
         return None
     said = f"{label(cell.row)} in {cell.task}: {cell.counts.scored} of {cell.counts.judged} runs scored"
@@ -215,14 +241,19 @@ def _tile(cell: TaskCell | None) -> _Tile | None:
     if skill is None:
         return _Tile("×" if cell.counts.judged else "–", said, "never")
     said += f", skill {signed(skill)} ({signed(cell.worst)} to {signed(cell.best)})"
-    # The log treats half the loss and twice the loss alike, which skill does not.
+    # The log of the relative total tints half the loss and twice the loss alike, which skill would not.
     size = abs(math.log(1.0 - skill)) if skill < 1.0 else math.inf
     shade = sum(size >= limit for limit in TINTS)
     return _Tile(f"{skill:z.2f}", said, f"{'gain' if skill > 0.0 else 'loss'}-{shade}" if shade else "")
 
 
 def _log_axis(values: Sequence[float]) -> tuple[list[float], Callable[[float], float]]:
-    """Round ticks of a logarithmic axis around positive values, and a function to percent from the left."""
+    """Lay out a logarithmic axis around positive values.
+
+    Returns:
+        The round values that the axis names, and a function from a value to its position from the left in percent.
+    """
+    # With room at both ends, by a factor of 1.4.
     low, high = math.log10(min(values)) - 0.15, math.log10(max(values)) + 0.15
     steps = [
         factor * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for factor in (1.0, 2.0, 5.0)

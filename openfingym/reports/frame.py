@@ -1,4 +1,4 @@
-"""Runs as a pandas DataFrame, one row a rollout."""
+"""Runs as a pandas DataFrame with one row for each rollout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.files.strange import walk
-from openfingym.reports.runs import FoundRuns, Made, found_below
+from openfingym.reports.runs import FoundRuns, RunConfig, read_below
 from openfingym.results import RESULT
 from openfingym.rollouts.folders import STAGING
 
@@ -56,44 +56,48 @@ COLUMNS = {
     "rollout_id": "string",
     "folder": "string",
 }
-"""Columns with their types, in order; named as in :class:`openfingym.RolloutResult`, but for the ends of intervals,
-``success``, ``endpoint``, ``openfingym`` (the version that made the run) and ``folder``."""
+"""The columns with their types, in order. They are named as in :class:`openfingym.RolloutResult`, except the ends of
+intervals, ``success``, ``endpoint``, ``openfingym`` (the version with which the run was made) and ``folder``."""
 
 
 def read_runs(*folders: str | Path, metrics: bool = False) -> pd.DataFrame:
-    """Every rollout at or below some folders, one row each.
+    """Read every rollout at or below some folders into a table.
 
-    ``success`` is whether a rollout was scored rather than rejected. It, like ``reward``, is missing where the agent
-    is not to blame, so means leave out infrastructure errors. A rollout that cannot be read has the state ``damaged``,
-    and one that is being written, or was when its process died, ``unfinished``; both have a folder and no more than
-    that. A copy of a rollout is left out; ``attrs["copies"]`` counts them. Rollouts on instances are rows too, with
-    another ``split`` than ``test``: their totals are of training data, and belong beside no score. So are those that
-    were asked a slice of a task's questions, which ``questions`` says: compare none with those on others.
+    ``success`` is whether a rollout was scored rather than rejected. Like ``reward``, it is missing if the agent is not
+    to blame, so that means leave out infrastructure errors. A rollout that cannot be read has the state ``damaged``,
+    and one that is being written, or was when its process died, ``unfinished``; of both, only the folder is known. A
+    copy of a rollout is left out; ``attrs["copies"]`` counts them.
+
+    Not all rows compare. Rollouts on instances have another ``split`` than ``test``: their totals are of training data,
+    and do not belong beside scores. Rollouts that were asked a slice of a task's questions have it in ``questions``,
+    and compare only with those on the same slice.
 
     Args:
-        folders: folders of runs, or with runs anywhere below.
+        folders: folders of runs, or folders with runs anywhere below them.
         metrics: whether to add a column ``metric_NAME`` for each metric on the private fold, in its own direction.
 
     Returns:
-        A row for each rollout, by task, agent, model, seed and attempt; what could not be read comes last.
+        A row for each rollout, sorted by task, agent, model, seed and attempt; what could not be read comes last.
 
     Raises:
-        UsageError: a folder is none, or there is no run in any of them.
+        UsageError: a path is not a folder, or there is no run in any of the folders.
     """
     import pandas as pd
 
     if not folders:
         raise UsageError("read_runs needs a folder of runs, such as read_runs('runs')")
     paths = [Path(folder) for folder in folders]
-    found = found_below(paths)
+    found = read_below(paths)
     rows = list(_rows(found))
     rows += [{"state": "unfinished", "folder": str(path)} for path in _unfinished(paths)]
     if not rows:
         raise UsageError(f"no run was found below {', '.join(map(str, paths))}; a run is a folder with a result.json")
-    fitting = [{name: _fitting(row.get(name), kind) for name, kind in COLUMNS.items()} for row in rows]
+    fitting = [{name: _fitting(row.get(name), dtype) for name, dtype in COLUMNS.items()} for row in rows]
     frame = pd.DataFrame.from_records(fitting, columns=list(COLUMNS))
+    # A stranger's run may state any text as its time.
     frame["started_at"] = pd.to_datetime(frame["started_at"], utc=True, errors="coerce", format="ISO8601")
     frame = frame.astype(COLUMNS)
+    # Results are the first rows, so that metrics join them by position.
     if metrics:
         names = sorted({name for result in found.results for name in result.metrics})
         values = pd.DataFrame([result.metrics for result in found.results], columns=names, dtype="float64")
@@ -103,55 +107,60 @@ def read_runs(*folders: str | Path, metrics: bool = False) -> pd.DataFrame:
 
 
 def _rows(found: FoundRuns) -> Iterator[dict[str, object]]:
+    """A row for each rollout, and after them one for each damaged run."""
     for result in found.results:
-        yield _row(result, found.made.get(result.rollout_id, Made()))
+        yield _row(result, found.configs.get(result.rollout_id, RunConfig()))
     for damaged in found.damaged:
         yield {"state": "damaged", "reason": damaged.reason, "folder": str(damaged.path.absolute())}
 
 
-def _row(result: RolloutResult, made: Made) -> dict[str, object]:
+def _row(result: RolloutResult, config: RunConfig) -> dict[str, object]:
+    """The values of a rollout, by their columns."""
     total, relative = (ends or (None, None) for ends in (result.total_interval, result.relative_interval))
     judged = result.state in {"scored", "rejected"}
     computed = {
         "questions": result.slice,
-        "endpoint": made.endpoint,
+        "endpoint": config.endpoint,
         "success": result.state == "scored" if judged else None,
         "reward": result.reward() if judged else None,
         "total_low": total[0],
         "total_high": total[1],
         "relative_low": relative[0],
         "relative_high": relative[1],
-        "openfingym": made.version,
+        "openfingym": config.version,
         "folder": str(result.path),
     }
     return {name: computed[name] if name in computed else getattr(result, name) for name in COLUMNS}
 
 
-def _fitting(value: object, kind: str) -> object:
-    """A value as a column of this type can hold it; a run folder may be a stranger's."""
+def _fitting(value: object, dtype: str) -> object:
+    """A value as a column of this type can hold it. It may be anything, since a run folder may be a stranger's."""
+    # Names of folders need not be valid UTF-8.
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()  # names of folders need not be Unicode
-    if kind == "Int64" and isinstance(value, int | float):
+        return value.encode("utf-8", "backslashreplace").decode()
+    # A column of integers takes neither fractions nor numbers of more than 64 bits.
+    if dtype == "Int64" and isinstance(value, int | float):
         return int(value) if abs(value) < 2**63 and value == int(value) else None
     return value
 
 
 def _unfinished(roots: Iterable[Path]) -> list[Path]:
-    """Folders of rollouts that are being written, or were when their process died."""
-    found = set()
+    """The folders of rollouts that are being written, or were when their process died, sorted."""
+    unfinished = set()
     for root in roots:
         for folder, names in walk(root.absolute(), leaf=RESULT):
+            # A plan writes its rollouts in a folder of their own, a single run beside its place under a hidden name.
             if STAGING in (names or ()):
-                found.update(_folders_in(folder / STAGING))
-            found.update(path for path in _folders_in(folder) if path.match(".*.partial"))
-    return sorted(found)
+                unfinished.update(_folders_in(folder / STAGING))
+            unfinished.update(path for path in _folders_in(folder) if path.match(".*.partial"))
+    return sorted(unfinished)
 
 
 def _folders_in(folder: Path) -> list[Path]:
-    """Folders in a folder that is no link; none where it cannot be looked into."""
+    """The folders in a folder; none if it is a link, or cannot be listed."""
     try:
         with os.scandir(folder) as entries:
-            own = [Path(entry) for entry in entries if entry.is_dir(follow_symlinks=False)]
-            return [] if folder.is_symlink() else own
+            inside = [Path(entry) for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return [] if folder.is_symlink() else inside
     except OSError:
         return []

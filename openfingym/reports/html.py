@@ -8,51 +8,50 @@ from typing import NamedTuple
 from openfingym.reports import tables
 from openfingym.reports.cells import Cell, family_order, label
 from openfingym.reports.figures import cost_scatter, forest, heat_map
-from openfingym.reports.page import document, kind_notice
+from openfingym.reports.formatting import family_name, interval, penalized, percent, signed, strength
+from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.report import REASON_LENGTH, Report
-from openfingym.reports.tables import interval, percent, strength
 from openfingym.results import RolloutResult
 from openfingym.version import __version__
 
 MODELS = 5
-"""Models named in the heading; all are in a table at the end."""
+"""Most models that are named in the heading; all are in a table at the end."""
 FAILED = 500
-"""Failed runs that are listed; the first of them are shown, the rest is folded."""
+"""Most failed runs that are listed; the page folds all but the first of them."""
 FIRST = ("classes", "tools")
-"""Tables on questions that are above the graphs; those with a row for every task come last."""
-KINDS = {
-    "real": "Real data.",
-    "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
-    "specified": "Synthetic data, as its source defines it.",
-    "real with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. Real data.",
-    "simulated with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. SIMULATED data.",
-}
+"""Keys of the tables on questions that stand above the graphs; those with a row for every task come last."""
 
 
 class RunEntry(NamedTuple):
     """A run in a list of the page."""
 
     page: str
-    """Relative address of its own page; empty where it has none."""
+    """Relative address of the run's own page; empty if it has none."""
     state: str
+    """The state in which it ended."""
     task: str
+    """Name of its task."""
     who: str
-    """Agent, model, seed and attempt."""
+    """Its agent, model, seed and attempt."""
     said: str
-    """Why it failed, or its skill."""
+    """Its skill, or why it failed."""
 
 
 def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[str] = ()) -> str:
-    """The page of ``report``: a self-contained HTML document.
+    """Render the page of a report.
 
     Args:
-        report: the report.
-        runs: its runs; those that failed are listed at the top.
-        pages: relative address of the page of each of ``runs``; with it, runs that did not fail are listed too.
+        report: the report to show.
+        runs: the runs of the report; those that failed are listed at the top.
+        pages: relative address of the page of each of ``runs``; with them, runs that did not fail are listed too.
+
+    Returns:
+        A self-contained HTML document.
     """
     kinds = tables.kinds_of(report)
     entries = [_entry(run, page) for run, page in zip(runs, pages or [""] * len(runs), strict=True)]
     failed = [entry for entry in entries if entry.state in tables.FAILED]
+    # Without pages of the runs there is nothing to link to, and failures alone are worth a list.
     others = [entry for entry in entries if entry.state not in tables.FAILED] if pages else []
     return document(
         "report.html.jinja",
@@ -61,10 +60,10 @@ def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[s
         subject=_subject(report),
         facts=_facts(report, kinds),
         cautions=[
-            *(one.sentence for one in report.cautions),
+            *(caution.sentence for caution in report.cautions),
             *(report.questions.remarks if report.questions is not None else ()),
         ],
-        damaged=[one.reason for one in report.damaged],
+        damaged=[run.reason for run in report.damaged],
         most_damaged=tables.DAMAGED,
         models=tables.model_table(report),
         failed=failed[:FAILED],
@@ -76,53 +75,57 @@ def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[s
 
 
 def _entry(run: RolloutResult, page: str) -> RunEntry:
+    """A run as the page lists it."""
     who = run.agent + (f" with {run.model}" if run.model else "") + f", seed {run.seed}"
     who += f", attempt {run.attempt}" if run.attempt else ""
     if run.state == "scored":
-        said = f"skill {tables.signed(run.skill)}"
+        outcome = f"skill {signed(run.skill)}"
     else:
-        said = " ".join(str(run.reason or "no reason was given").split())
-        said = said if len(said) <= REASON_LENGTH else f"{said[:REASON_LENGTH]}…"
-    return RunEntry(page, run.state, run.task, who, said)
+        # A reason may be a traceback of many lines.
+        outcome = " ".join(str(run.reason or "no reason was given").split())
+        outcome = outcome if len(outcome) <= REASON_LENGTH else f"{outcome[:REASON_LENGTH]}…"
+    return RunEntry(page, run.state, run.task, who, outcome)
 
 
 def _subject(report: Report) -> str:
+    """What the report compares, such as "3 combinations of agent and model"."""
     rows = len({cell.row for cell in report.cells})
-    noun, of = (report.by[0], "") if len(report.by) == 1 else ("combination", f" of {' and '.join(report.by)}")
-    return f"{rows} {noun}{'s' * (rows != 1)}{of}"
+    noun, fields = (report.by[0], "") if len(report.by) == 1 else ("combination", f" of {' and '.join(report.by)}")
+    return f"{rows} {noun}{'s' * (rows != 1)}{fields}"
 
 
 def _facts(report: Report, kinds: list[str]) -> dict[str, str]:
+    """What the heading says, by its names; the template leaves empty values out."""
     counts = [cell.counts for cell in report.tasks]
     return {
         "Rollouts": f"{report.runs:,}",
         "Scored": f"{report.scored:,}",
         "Backed by a receipt": f"{report.backed:,}",
-        "Rejected": f"{sum(one.rejected for one in counts):,}",
-        "Errors": f"{sum(one.error for one in counts):,}, ours; in no figure",
-        "Deferred": f"{sum(one.deferred for one in counts):,}",
-        "Void": f"{sum(one.void for one in counts):,}",
+        "Rejected": f"{sum(count.rejected for count in counts):,}",
+        "Errors": f"{sum(count.error for count in counts):,}, ours; in no figure",
+        "Deferred": f"{sum(count.deferred for count in counts):,}",
+        "Void": f"{sum(count.void for count in counts):,}",
         "Tasks": f"{len({cell.task for cell in report.tasks}):,}",
         "Data": ", ".join(kinds) or "none",
         "Folders": ", ".join(report.folders),
         "Made": report.made_at or "",
         "OpenFinGym": __version__,
         "Runs made with": ", ".join(f"{version} ({count:,})" for version, count in report.versions),
-        "Models": ", ".join(f"{one.model} ({one.where})" for one in report.models[:MODELS])
+        "Models": ", ".join(f"{asked.model} ({asked.where})" for asked in report.models[:MODELS])
         + (f" and {len(report.models) - MODELS} more" if len(report.models) > MODELS else ""),
         "Copies": f"{report.copies:,}, left out" if report.copies else "",
     }
 
 
 def _block(report: Report, kind: str) -> dict[str, object]:
-    """Everything about one kind of data."""
+    """The part of the page about one kind of data."""
     best = tables.overall(report, kind)
     rank = {cell.row: number for number, cell in enumerate(best)}
     cells = sorted((cell for cell in report.cells if cell.data_kind == kind), key=lambda cell: rank[cell.row])
-    sentences, rest = tables.said(report, kind)
+    sentences, rest = tables.comparisons_in_words(report, kind)
     return {
         "kind": kind,
-        "notice": kind_notice(kind, KINDS),
+        "notice": kind_notice(kind, KINDS_OF_RUNS),
         "headline": _headline(cells, best, tables.skill_table(report, kind).note),
         "forest": forest(cells),
         "paper": tables.paper_table(report, kind),
@@ -137,40 +140,46 @@ def _block(report: Report, kind: str) -> dict[str, object]:
 
 
 def _questions(report: Report, kind: str) -> dict[str, object] | None:
-    """Tables and drawings of runs of questions; None where there are none."""
+    """Tables and drawings of runs of questions with tools; None if there are none."""
     if report.questions is None or not report.questions.of(kind):
         return None
     from openfingym.reports.questions.figures import curves, graphs
 
     sections = report.questions.of(kind)
     return {
-        "curves": [figure for one in sections if one.key == "axis" for figure in curves(one)],
+        "curves": [figure for section in sections if section.key == "axis" for figure in curves(section)],
         "graphs": graphs(report.questions, kind),
-        "first": [one.text(joined=len(report.by)) for one in sections if one.key in FIRST],
-        "ways": [one.text(joined=len(report.by)) for one in sections if one.key == "ways"],
-        "tables": [one.text(joined=len(report.by)) for one in sections if one.key not in {*FIRST, "ways"}],
+        "first": [section.text(joined=len(report.by)) for section in sections if section.key in FIRST],
+        "ways": [section.text(joined=len(report.by)) for section in sections if section.key == "ways"],
+        "tables": [section.text(joined=len(report.by)) for section in sections if section.key not in {*FIRST, "ways"}],
     }
 
 
 def _headline(cells: list[Cell], best: list[Cell], note: str) -> dict[str, object]:
-    """Skill by row and family; the column over all is what rows are ordered by."""
-    found = {(cell.row, cell.family): cell for cell in cells}
+    """Skill by row and family.
+
+    Args:
+        cells: the figures of each row and family.
+        best: the cell of each row over all tasks, in the order of the rows.
+        note: what the columns mean.
+    """
+    by_place = {(cell.row, cell.family): cell for cell in cells}
     families = sorted({cell.family for cell in cells}, key=family_order)
-    rows = [(label(one.row), [_skill(found.get((one.row, family))) for family in families]) for one in best]
-    return {"families": [tables.family_name(family) for family in families], "rows": rows, "note": note}
+    rows = [(label(cell.row), [_skill(by_place.get((cell.row, family))) for family in families]) for cell in best]
+    return {"families": [family_name(family) for family in families], "rows": rows, "note": note}
 
 
 def _skill(cell: Cell | None) -> dict[str, object] | None:
-    """What the headline says of a cell."""
+    """What the headline says about a cell; None if there is no cell."""
     if cell is None:
         return None
-    of = f"{cell.tasks} task{'' if cell.tasks == 1 else 's'}"
+    tasks = f"{cell.tasks} task{'' if cell.tasks == 1 else 's'}"
     runs = f"{percent(cell.counts.success)} of {cell.counts.judged} scored"
     if cell.counts.rejected:
-        runs += f"; penalized total {tables.penalized(cell)}"
+        runs += f"; penalized total {penalized(cell)}"
     return {
         "skill": strength(cell),
         "enough": cell.skill.enough,
-        "interval": f"{interval(cell.skill)}, {of}" if cell.skill.value is not None else of,
+        "interval": f"{interval(cell.skill)}, {tasks}" if cell.skill.value is not None else tasks,
         "runs": runs + (f"; no skill shown in {percent(cell.no_skill)}" if cell.no_skill else ""),
     }

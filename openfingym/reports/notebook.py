@@ -1,4 +1,4 @@
-"""A report as a notebook shows it."""
+"""A report as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def report_html(report: Report) -> str:
     parts = []
     for kind in tables.kinds_of(report):
         table = tables.skill_table(report, kind)
-        sentences, rest = tables.said(report, kind)
-        cautions = [one.sentence for one in report.cautions if one.data_kind == kind]
-        said = " ".join(text for text in (*sentences, rest, *cautions) if text)
-        parts.append(html_table(table.columns, table.rows, title=f"{data_name(kind)} data: {table.title}", note=said))
+        sentences, rest = tables.comparisons_in_words(report, kind)
+        cautions = [caution.sentence for caution in report.cautions if caution.data_kind == kind]
+        note = " ".join(text for text in (*sentences, rest, *cautions) if text)
+        parts.append(html_table(table.columns, table.rows, title=f"{data_name(kind)} data: {table.title}", note=note))
     damaged = f"; {len(report.damaged):,} damaged runs are in no figure" if report.damaged else ""
     backed = f"; {report.backed:,} of {report.scored:,} scores are backed by a receipt"
     return "".join((*parts, f"<p>{report.runs:,} runs{damaged}{backed}</p>"))

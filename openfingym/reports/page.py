@@ -1,7 +1,8 @@
 """The frame of a page that is one HTML file with everything in it, and loads nothing from anywhere.
 
-Markup is in templates, ``*.html.jinja`` beside the module that fills them in; modules prepare plain values. Whatever a
-value holds is escaped where it is shown: what a macro made, and :func:`_own` text, are all that is not.
+Markup is in templates, ``*.html.jinja`` beside the module that fills them in; modules prepare plain values. Every value
+is escaped where it is shown. Only two things are not: the output of a macro, whose values were escaped within it, and
+the style and script of this library (:func:`_own`).
 """
 
 from __future__ import annotations
@@ -22,23 +23,35 @@ KINDS = {
     "specified": "Synthetic data, as its source defines it; not from a market.",
     "real": "Real market data.",
 }
-"""What a page on trading says of data of each kind."""
+"""What a page on trading says about data of each kind."""
+KINDS_OF_RUNS = {
+    "real": "Real data.",
+    "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
+    "specified": "Synthetic data, as its source defines it.",
+    "real with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. Real data.",
+    "simulated with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. SIMULATED data.",
+}
+"""What a page on runs of any family says about data of each kind."""
 
 
 def document(
     template: str, title: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **values: Any
 ) -> str:
-    """A self-contained page in the style of ``page.css``.
+    """Fill in a self-contained page in the style of ``page.css``.
 
     Args:
         template: path of a template that extends ``page.html.jinja``, below ``openfingym/reports``.
         title: title of the page, plain text.
-        styles: paths of CSS of this page, which comes after the shared one.
-        scripts: paths of the only JavaScript that runs, whatever else the page holds.
-        values: what the template shows: plain values, or what :func:`macro` made of them.
+        styles: paths of the page's own CSS, which comes after the shared one, below ``openfingym/reports``.
+        scripts: paths of the page's JavaScript, below ``openfingym/reports``; no other script runs on the page.
+        values: the values that the template shows: plain ones, or what :func:`macro` made of them.
+
+    Returns:
+        The HTML document.
     """
     style, script = _own("page.css", *styles), _own(*scripts)
-    # Nothing may be loaded, and neither style nor script but ours may work, whatever a name smuggles in.
+    # A second defence beside escaping: the browser loads nothing, and applies no style and runs no script with another
+    # digest than ours, even if a name in a run folder gets markup into the page.
     policy = f"default-src 'none'; style-src '{_digest(style)}'" + (
         f"; script-src '{_digest(script)}'" if script else ""
     )
@@ -49,18 +62,32 @@ def document(
 
 
 def macro(template: str, name: str, **values: Any) -> Markup:
-    """A part of a page: what the macro ``name`` of a template makes of plain values."""
-    made: Markup = getattr(_templates().get_template(template).module, name)(**values)
-    return made
+    """Fill in a part of a page.
+
+    Args:
+        template: path of a template below ``openfingym/reports``.
+        name: name of a macro in the template.
+        values: the plain values that the macro shows.
+    """
+    markup: Markup = getattr(_templates().get_template(template).module, name)(**values)
+    return markup
 
 
 def kind_notice(data_kind: str, words: Mapping[str, str] = KINDS) -> tuple[str, str]:
-    """(style, text) of a paragraph that says what kind of data figures are about, in these words of each kind."""
+    """The paragraph that says what kind of data the figures of a page are about.
+
+    Args:
+        data_kind: the kind of data.
+        words: the text for each kind.
+
+    Returns:
+        The CSS class of the paragraph, and its text.
+    """
     return (data_kind, words[data_kind]) if data_kind in words else ("unknown", f"Data of unknown kind: {data_kind}")
 
 
 def minus(text: str) -> str:
-    """Figures with the typographer's minus in the place of each hyphen."""
+    """A figure with a minus sign, which is as wide as a plus, in the place of each hyphen."""
     return text.replace("-", "\N{MINUS SIGN}")
 
 
@@ -68,7 +95,8 @@ def minus(text: str) -> str:
 def _templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    # A name that a template uses and nobody gave is an error, and not an empty text.
+    environment = Environment(
         loader=PackageLoader("openfingym", "reports"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -76,20 +104,22 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters["minus"] = minus
-    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    return made
+    environment.filters["minus"] = minus
+    # Python writes NaN into JSON, which no browser reads.
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return environment
 
 
 @functools.cache
 def _own(*paths: str) -> Markup:
-    """CSS or JavaScript of ours, the only text that is put into a page as it is."""
+    """CSS or JavaScript of this library, the only text that is put into a page as it is."""
     from markupsafe import Markup
 
     folder = resources.files("openfingym") / "reports"
-    # What is marked as safe are files of this library.
+    # Nothing but files of this library is marked as safe.
     return Markup("".join((folder / path).read_text(encoding="utf-8") for path in paths))  # noqa: S704
 
 
 def _digest(text: str) -> str:
+    """The digest of a style or script in the form of a content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,4 +1,4 @@
-"""Drawings of the plain data of plots that kinds of tasks give of their data."""
+"""Drawing the plots of a task's data, which its kind describes as plain data."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
 TEMPLATE = "plots.html.jinja"
 TONES = 8
+"""How many colours there are."""
 BINS, MOST_BINS = 41, 80
+"""Bins of a histogram of many values; most bins of one with a bin for each value."""
 ROUNDED = 0.01
-"""Part of a distance by which rounded values at equal distances may be off."""
+"""Largest error of values at equal distances that are rounded, as a share of the distance."""
 INSIDE = 0.002
-"""Share of the values on either side that may lie outside of what a distribution shows, where they would squeeze it."""
+"""Share of the values at either end that may be put into the outermost bars, if they would squeeze the histogram."""
 WIDE = 3.0
-"""A range so many times as wide as that of the values within is squeezed by what lies outside."""
+"""The values at the ends squeeze a histogram if they make its range wider by this factor."""
 
 
 def drawing(plot: Plot) -> Markup:
@@ -33,6 +35,7 @@ def drawing(plot: Plot) -> Markup:
 
 
 def _lines(plot: LinePlot) -> Markup:
+    """Lines over numbers or times."""
     timed = np.issubdtype(plot.x.dtype, np.datetime64)
     times = plot.x.astype("datetime64[ns]") if timed else None
     x = (plot.x if times is None else times.astype(np.int64)).astype(np.float64)
@@ -55,7 +58,7 @@ def _lines(plot: LinePlot) -> Markup:
         "figure",
         title=plot.title,
         note=plot.note,
-        # Of what has several colours, the first.
+        # The legend names each band once, in the colour of its first span.
         bands=list({span.name: _tone(span.tone) for span in reversed(plot.spans)}.items())[::-1],
         keys=list(dict.fromkeys((curve.name, _tone(curve.tone)) for curve in plot.curves)),
         axes=axes(scale, "", _ticks(low, width) if times is None else _time_ticks(times), spoken),
@@ -65,10 +68,11 @@ def _lines(plot: LinePlot) -> Markup:
 
 
 def _distribution(plot: Distribution) -> Markup:
+    """A histogram of one or more samples."""
     values = np.concatenate(list(plot.samples.values()))
     low, high = (float(end) for end in np.quantile(values, (INSIDE, 1.0 - INSIDE)))
     note = plot.note
-    # A few far values would leave all others in one bar.
+    # Otherwise a few far values would leave all others in one bar.
     if high > low and float(np.ptp(values)) > WIDE * (high - low):
         note = f"{note} Values beyond {_said(low)} and {_said(high)} are in the outermost bars.".lstrip()
     else:
@@ -81,13 +85,15 @@ def _distribution(plot: Distribution) -> Markup:
 
 
 def _bins(values: NDArray[np.float64]) -> int:
-    """Bins of a histogram: one a value where there are few at equal distances, as of ranks and counts."""
+    """How many bins a histogram has: one for each value if there are few at equal distances, as of ranks and counts."""
     distances = np.diff(np.unique(values))
     even = 0 < len(distances) < MOST_BINS and bool(np.ptp(distances) < ROUNDED * distances.max())
     return len(distances) + 1 if even else BINS
 
 
 def _shares(plot: Shares) -> Markup:
+    """A bar for each share."""
+    # All shares may be 0, and a scale needs some height.
     scale = Scale(0.0, 1.1 * max(*plot.shares.values(), 1e-9))
     width = BOX / len(plot.shares)
     paths, ticks = [], []
@@ -111,20 +117,27 @@ def _shares(plot: Shares) -> Markup:
 
 
 def _path(place: NDArray[np.float64], scale: Scale, curve: PlotCurve) -> str:
-    """The line through the values that are there, from each stretch of them to the next a gap; of every column its
-    lowest and highest value.
+    """The SVG path of a line through the finite values of a curve, with a gap where there are none.
+
+    Every column of the chart is drawn by its lowest and highest value.
+
+    Args:
+        place: position of each point from the left, float64[points], from 0 to 1.
+        scale: the scale of the vertical axis.
+        curve: the curve to draw.
     """
     there = np.isfinite(curve.values)
     points = np.flatnonzero(there)
     if not len(points):
         return ""
+    # Points between the same gaps have as many missing values before them.
     run = np.cumsum(~there)[points]
     column = np.minimum((place[points] * COLUMNS).astype(np.int64), COLUMNS - 1)
     begins = np.flatnonzero(np.diff(run, prepend=-1) | np.diff(column, prepend=-1))
     out, last = [], -1
     for group in np.split(points, begins[1:]):
         values = curve.values[group]
-        # The ends stay where they are, so that a short stretch does not move.
+        # The first and the last point are kept too, so that a short stretch begins and ends where it should.
         kept = sorted({0, int(values.argmin()), int(values.argmax()), len(group) - 1})
         here = int(run[np.searchsorted(points, group[0])])
         for number in kept:
@@ -136,7 +149,7 @@ def _path(place: NDArray[np.float64], scale: Scale, curve: PlotCurve) -> str:
 
 
 def _time_ticks(times: NDArray[np.datetime64]) -> list[tuple[float, str]]:
-    """(percent from the left, text) of some times."""
+    """Position from the left in percent, and text, of some times at equal distances."""
     first, last = times[0], times[-1]
     days = float((last - first) / np.timedelta64(1, "D"))
     parts = [number / (TICKS - 1) for number in range(TICKS)]
@@ -144,6 +157,7 @@ def _time_ticks(times: NDArray[np.datetime64]) -> list[tuple[float, str]]:
 
 
 def _ticks(low: float, width: float) -> list[tuple[float, str]]:
+    """Position from the left in percent, and text, of round numbers."""
     values, step = Scale(low, low + width).ticks()
     return [(100.0 * (value - low) / width, shown(value, "", step)) for value in values]
 

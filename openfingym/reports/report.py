@@ -1,4 +1,4 @@
-"""A report over many rollouts, and its form for programs: JSON and CSV."""
+"""A report about many rollouts, and its forms for programs: JSON and CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from openfingym.reports.cautions import Caution, cautions_of, left_out
 from openfingym.reports.cells import Cell, Field, Row, RunGroup, TaskCell, cells_of, families_of, grouped, task_cells_of
 from openfingym.reports.comparisons import RowComparison, compare
 from openfingym.reports.endpoints import AskedModel, asked_models
-from openfingym.reports.runs import Damaged, FoundRuns
+from openfingym.reports.runs import DamagedRun, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
 from openfingym.results import QUESTIONS
 from openfingym.version import __version__
@@ -24,22 +24,29 @@ if TYPE_CHECKING:
     from openfingym.reports.questions.report import QuestionReport
 
 FORMAT = 2
+"""Version of the JSON form of a report."""
 REASON_LENGTH = 160
+"""Most characters of the reason of a failure that are shown."""
 UNSTATED = "not stated"
-"""Boundary of a run that does not say what its failure crossed."""
+"""Boundary of a run that does not say which boundary its failure crossed."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Runs of a row that ended without a score in the same way."""
+    """The runs of a row that ended without a score in the same way."""
 
     data_kind: str
+    """Kind of the data, such as ``real``."""
     row: Row
+    """The row of the runs."""
     state: str
+    """The state in which they ended, such as ``rejected``."""
     boundary: str
-    """As in :data:`openfingym.results.Boundary`, or that it is not stated."""
+    """The boundary that the failure crossed, one of :data:`openfingym.results.Boundary` or :data:`UNSTATED`."""
     reason: str
+    """The reason as the run states it, shortened."""
     runs: int
+    """How many runs ended so."""
 
 
 @dataclass(frozen=True)
@@ -47,67 +54,72 @@ class Report:
     """The figures of a set of runs."""
 
     by: tuple[Field, ...]
-    """What rows are grouped by."""
+    """The fields by which rows are grouped."""
     cells: tuple[Cell, ...]
-    """Cells by kind of data, row and family."""
+    """The figures of each kind of data, row and family."""
     tasks: tuple[TaskCell, ...]
-    """Cells by kind of data, row and task."""
+    """The figures of each kind of data, row and task."""
     comparisons: tuple[RowComparison, ...]
+    """The comparisons of every two rows."""
     failures: tuple[Failure, ...]
-    """The most frequent first."""
+    """How runs failed, the most frequent way first."""
     cautions: tuple[Caution, ...]
+    """What the figures do not show."""
     runs: int
+    """How many runs the report is about, without damaged ones."""
     copies: int
-    """Folders left out because they hold a rollout that is already there."""
-    damaged: tuple[Damaged, ...]
+    """How many folders were left out because they hold a rollout that another folder holds too."""
+    damaged: tuple[DamagedRun, ...]
+    """Folders of runs that could not be read; they are in no figure."""
     seed: int
     """Seed of the bootstrap and the tests."""
     models: tuple[AskedModel, ...] = ()
-    """Every model at every endpoint."""
+    """Every model that was asked, at every endpoint."""
     folders: tuple[str, ...] = ()
     """Absolute paths of the folders that the runs are from."""
     made_at: str | None = None
-    """When the runs were read, ISO 8601 in UTC."""
+    """When the runs were read, ISO 8601 in UTC; None if they were not read from folders."""
     versions: tuple[tuple[str, int], ...] = ()
-    """Versions of this library that the runs were made with, and the number of runs of each; those that state none are
-    left out."""
+    """Versions of this library with which the runs were made, and how many runs of each there are; runs that do not
+    state their version are left out."""
     backed: int = 0
-    """Scored runs with a receipt in their folder which proves that the log of a verifier has their result."""
+    """How many scored runs have a receipt in their folder that proves that the log of a verifier has their result."""
     questions: QuestionReport | None = None
-    """What is said of runs of questions with tools; None where there are none."""
+    """The part of the report about runs of questions with tools; None if there are none."""
 
     @property
     def scored(self) -> int:
-        """Number of scored runs."""
+        """How many runs were scored."""
         return sum(cell.counts.scored for cell in self.tasks)
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, as ``openfingym report RUN --json`` prints them; docs/reports.md describes them."""
+        """The report as plain values, as ``openfingym report RUN --json`` prints them and docs/reports.md describes."""
         return {
             "format": FORMAT,
             "by": list(self.by),
             "runs": self.runs,
             "copies": self.copies,
             "backed": self.backed,
-            "damaged": [{"path": str(one.path), "reason": one.reason} for one in self.damaged],
+            "damaged": [{"path": str(run.path), "reason": run.reason} for run in self.damaged],
             "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_units": FEWEST_UNITS},
             "folders": list(self.folders),
             "made_at": self.made_at,
             "openfingym": __version__,
             "versions": dict(self.versions),
-            "models": [asdict(one) for one in self.models],
+            "models": [asdict(asked) for asked in self.models],
             "cells": [self._named(asdict(cell)) | {"success": cell.counts.success} for cell in self.cells],
             "tasks": [self._named(asdict(cell)) for cell in self.tasks],
             "comparisons": [
-                asdict(one) | {"a": list(one.a), "b": list(one.b), "sentence": one.sentence} for one in self.comparisons
+                asdict(pair) | {"a": list(pair.a), "b": list(pair.b), "sentence": pair.sentence}
+                for pair in self.comparisons
             ],
             "failures": [self._named(asdict(failure)) for failure in self.failures],
-            "cautions": [asdict(one) for one in self.cautions],
+            "cautions": [asdict(caution) for caution in self.cautions],
             "questions": None if self.questions is None else self.questions.to_dict(),
         }
 
     def _named(self, values: Mapping[str, object]) -> dict[str, object]:
-        """A record with the values of its row under the names of the fields."""
+        """A record in which the row is replaced by a value for each field that rows are grouped by."""
         row = values["row"]
         assert isinstance(row, tuple)
         names = dict(zip(self.by, row, strict=True))
@@ -118,13 +130,13 @@ class Report:
         }
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the table of skill for each kind of data, and the comparisons in words."""
+        """HTML for a notebook: the table of skill for each kind of data, and the comparisons in words."""
         from openfingym.reports.notebook import report_html
 
         return report_html(self)
 
     def to_csv(self) -> str:
-        """One line a cell: kind of data, row, family, and the figures of both tables."""
+        """The cells as CSV, one line for each: kind of data, row, family and figures."""
         stream = io.StringIO()
         lines = [self._flat(cell) for cell in self.cells]
         writer = csv.DictWriter(stream, list(lines[0]) if lines else [], lineterminator="\n")
@@ -133,8 +145,10 @@ class Report:
         return stream.getvalue()
 
     def _flat(self, cell: Cell) -> dict[str, object]:
+        """A line of the CSV, by its columns."""
         return {
             "data_kind": cell.data_kind,
+            # Names of agents and models may be a stranger's, and a spreadsheet runs what looks like a formula.
             **dict(zip(self.by, map(not_a_formula, cell.row), strict=True)),
             "family": cell.family,
             "tasks": cell.tasks,
@@ -169,12 +183,12 @@ def make_report(
 
     Args:
         runs: the runs to report on.
-        by: what makes a row; runs that differ in nothing of it are repetitions of each other.
+        by: the fields that make a row; runs that agree in all of them are repetitions of each other.
         seed: seed of the bootstrap and the tests; the same runs and seed give the same report.
-        cutoffs: the last month (``2023-10``) or day that a model was trained on, by its name, beside those that runs
-            state.
-        with_hidden: whether, for questions with tools, scores are computed that their verifier told nobody, for its
-            operator's own eyes (docs/questions-with-tools.md).
+        cutoffs: the last month (``2023-10``) or day that a model was trained on, by the model's name; it replaces what
+            runs state.
+        with_hidden: whether, for questions with tools, scores are computed that their verifier disclosed to nobody; for
+            the eyes of its operator alone (docs/questions-with-tools.md).
 
     Raises:
         UsageError: ``by`` is empty or names a field twice.
@@ -182,49 +196,55 @@ def make_report(
     if not by or len(set(by)) < len(by):
         raise UsageError(f"rows are grouped by at least one field and each once, found {', '.join(by) or 'none'}")
     groups = grouped(runs.results, by)
-    families = families_of(groups, runs.made)
+    versions = Counter(config.version for config in runs.configs.values() if config.version is not None)
+    families = families_of(groups, runs.configs)
     return Report(
         by=tuple(by),
         cells=tuple(cells_of(groups, families, seed)),
         tasks=tuple(cell for group in groups for cell in task_cells_of(group, families, seed)),
         comparisons=tuple(compare(groups, seed)),
         failures=tuple(_failures(groups)),
-        cautions=(*left_out(runs.slices), *cautions_of(groups, runs.made)),
+        cautions=(*left_out(runs.slices), *cautions_of(groups, runs.configs)),
         runs=len(runs.results),
         copies=runs.copies,
         damaged=runs.damaged,
         seed=seed,
-        models=tuple(asked_models(runs.results, runs.made)),
+        models=tuple(asked_models(runs.results, runs.configs)),
         folders=tuple(map(str, runs.folders)),
         made_at=None if runs.read_at is None else runs.read_at.isoformat(),
-        backed=sum(one.backed for one in runs.made.values()),
+        backed=sum(config.backed for config in runs.configs.values()),
         questions=_questions(runs, by, {**_cutoffs(runs), **(cutoffs or {})}, with_hidden=with_hidden),
-        versions=tuple(sorted(Counter(one.version for one in runs.made.values() if one.version is not None).items())),
+        versions=tuple(sorted(versions.items())),
     )
 
 
 def _questions(
     runs: FoundRuns, by: Sequence[Field], cutoffs: Mapping[str, str], *, with_hidden: bool
 ) -> QuestionReport | None:
-    if not any(one.path is not None and (one.path / QUESTIONS).is_file() for one in runs.results):
+    """The part of the report about runs of questions with tools; None if there are none."""
+    if not any(run.path is not None and (run.path / QUESTIONS).is_file() for run in runs.results):
         return None
+    # Imported only here, since it takes time and most reports have no such runs.
     from openfingym.reports.questions.report import question_report
 
     return question_report(runs.results, by, cutoffs, with_hidden=with_hidden)
 
 
 def _cutoffs(runs: FoundRuns) -> dict[str, str]:
-    """Cut-offs of models as their runs state them."""
-    stated = ((one.model, runs.made[one.rollout_id].cutoff) for one in runs.results if one.rollout_id in runs.made)
+    """The cut-off of each model by its name, as the last of its runs states it."""
+    stated = (
+        (run.model, runs.configs[run.rollout_id].cutoff) for run in runs.results if run.rollout_id in runs.configs
+    )
     return {model: cutoff for model, cutoff in stated if model is not None and cutoff is not None}
 
 
 def _failures(groups: Sequence[RunGroup]) -> list[Failure]:
-    found: Counter[tuple[str, Row, str, str, str]] = Counter()
+    """The runs without a score, counted by how they ended, the most frequent way first."""
+    counts: Counter[tuple[str, Row, str, str, str]] = Counter()
     for group in groups:
         for runs in group.tasks.values():
             for run in runs:
                 if run.state != "scored":
                     reason = " ".join(str(run.reason or "").split())[:REASON_LENGTH]
-                    found[group.data_kind, group.row, run.state, str(run.boundary or UNSTATED), reason] += 1
-    return [Failure(*key, runs=count) for key, count in found.most_common()]
+                    counts[group.data_kind, group.row, run.state, str(run.boundary or UNSTATED), reason] += 1
+    return [Failure(*key, runs=count) for key, count in counts.most_common()]

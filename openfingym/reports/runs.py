@@ -1,4 +1,4 @@
-"""Reading the runs a report is about."""
+"""Reading the runs that a report is about."""
 
 from __future__ import annotations
 
@@ -18,76 +18,78 @@ from openfingym.results import CONFIG, RESULT, VERIFIED, RolloutResult, read_run
 from openfingym.verifiers.receipt_check import is_backed
 
 CONFIG_LIMIT = 16 * MEGABYTE
-"""Bytes that a ``config.json`` may have."""
+"""Most bytes of a ``config.json``."""
 READERS = 8
-"""Threads that read: most of the time is spent waiting for the disk."""
+"""How many threads read run folders: most of the time is spent waiting for the disk."""
 
 
 @dataclass(frozen=True)
-class Damaged:
+class DamagedRun:
     """A run folder whose result cannot be used."""
 
     path: Path
+    """Path of the folder."""
     reason: str
+    """Why its result cannot be used."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """The parts of a rollout's ``config.json`` that a report compares; None where it does not state one."""
+class RunConfig:
+    """What a rollout's ``config.json`` states that reports compare; a field is None if the file does not state it."""
 
     setting: str | None = None
-    """Digest of the agent, and its allowance."""
+    """Digest of the agent with its allowance, as JSON."""
     environment: str | None = None
-    """Digest of what its programs ran in."""
+    """Digest of the environment in which its programs ran: image, or Python and its packages."""
     endpoint: str | None = None
-    """Base URL that its model was asked at, without credentials."""
+    """Base URL of the endpoint at which its model was asked, without credentials."""
     version: str | None = None
-    """Version of this library that it ran with."""
+    """Version of this library with which it ran."""
     family: str | None = None
-    """Family of its task, as stated."""
+    """Family of its task."""
     split: str | None = None
-    """What it was on, as stated; see :class:`openfingym.RolloutResult`."""
+    """The split that it was on; see :class:`openfingym.RolloutResult`."""
     questions: str | None = None
-    """Which of its task's questions it was asked, as stated."""
+    """The range of its task's questions that it was asked."""
     data_kind: str | None = None
-    """Kind of its data, as stated."""
+    """Kind of its data."""
     cutoff: str | None = None
-    """The last month or day that its model was trained on, as stated."""
+    """The last month or day that its model was trained on."""
     backed: bool = False
     """Whether a receipt in its folder proves that the log of a verifier has its result."""
 
 
 @dataclass(frozen=True)
 class FoundRuns:
-    """The runs found below some folders."""
+    """The runs that were found below some folders."""
 
     results: tuple[RolloutResult, ...]
-    """Every rollout once, by task, agent, model, seed and attempt."""
-    damaged: tuple[Damaged, ...] = ()
+    """Every rollout once, sorted by task, agent, model, seed and attempt."""
+    damaged: tuple[DamagedRun, ...] = ()
     """Folders of runs that could not be read; they are in no figure."""
     copies: int = 0
-    """Folders left out because they hold a rollout that is already there."""
-    made: Mapping[str, Made] = field(default_factory=dict)
-    """What rollouts were made of, by id."""
+    """How many folders were left out because they hold a rollout that another folder holds too."""
+    configs: Mapping[str, RunConfig] = field(default_factory=dict)
+    """The configuration of each rollout, by its id."""
     folders: tuple[Path, ...] = ()
-    """Absolute paths of the folders that were asked for."""
+    """Absolute paths of the folders that were searched."""
     read_at: datetime | None = None
-    """When they were read, UTC."""
+    """When the runs were read, in UTC."""
     slices: tuple[RolloutResult, ...] = ()
-    """Rollouts that were asked a slice of their task's questions, where others were asked all: in no figure."""
+    """Rollouts that were asked a slice of their task's questions while others were asked all; they are in no figure."""
 
 
 def find_runs(paths: Iterable[Path]) -> FoundRuns:
-    """Read every run at or below ``paths``.
+    """Read every run at or below ``paths``, if a report can be made about them.
 
-    A run is a folder with a ``result.json``; one with a ``config.json`` alone is a damaged run. Folders
-    whose name starts with a dot are being written, and are not looked into.
+    A run is a folder with a ``result.json``; one with a ``config.json`` alone is a damaged run. Folders whose name
+    starts with a dot are being written, and are not searched.
 
     Raises:
-        UsageError: a path is no folder, there is no run below any of them, or one was on an instance: what an agent was
-            trained on is in no report of scores; or different slices of one task's questions were asked, and never all.
+        UsageError: a path is not a folder; there is no run below any of them; a run was on an instance, on which agents
+            may have been trained; or the runs of a task were asked different slices of its questions, and none all.
     """
-    found = found_below(paths)
+    found = read_below(paths)
     if trained := [result for result in found.results if result.split != "test"]:
         first = trained[0]
         raise UsageError(
@@ -102,10 +104,10 @@ def find_runs(paths: Iterable[Path]) -> FoundRuns:
 
 
 def _of_same_questions(found: FoundRuns) -> FoundRuns:
-    """The runs without those that were asked other questions of a task than the rest.
+    """Leave out runs that were asked a slice of a task's questions, if others of that task were asked all.
 
     Raises:
-        UsageError: none of the runs of a task was asked all of its questions, and they were asked different ones.
+        UsageError: no run of a task was asked all of its questions, and the slices differ.
     """
     asked: dict[str, set[str | None]] = defaultdict(set)
     for result in found.results:
@@ -125,44 +127,45 @@ def _of_same_questions(found: FoundRuns) -> FoundRuns:
     )
 
 
-def found_below(paths: Iterable[Path]) -> FoundRuns:
-    """What :func:`find_runs` reads, which may be nothing.
+def read_below(paths: Iterable[Path]) -> FoundRuns:
+    """Read every run at or below ``paths``, whatever it was on; there may be none.
 
     Raises:
-        UsageError: a path is no folder.
+        UsageError: a path is not a folder.
     """
     paths = list(paths)
     results: dict[tuple[str, ...], RolloutResult] = {}
-    damaged: list[Damaged] = []
-    made: dict[str, Made] = {}
+    damaged: list[DamagedRun] = []
+    configs: dict[str, RunConfig] = {}
     copies = 0
     with ThreadPoolExecutor(READERS) as pool:
         loaded = list(pool.map(_load, _unique(run_folders(paths))))
     for folder, result, config in loaded:
-        if isinstance(result, Damaged):
+        if isinstance(result, DamagedRun):
             damaged.append(result)
             continue
+        # A copied folder holds the same rollout. One that failed before it had an id is known by its folder.
         key = (result.rollout_id, result.state, result.started_at) if result.rollout_id else (str(folder),)
         if key in results:
             copies += 1
             continue
         results[key] = result
-        made[result.rollout_id] = config
+        configs[result.rollout_id] = config
     return FoundRuns(
         tuple(sorted(results.values(), key=_order)),
         tuple(damaged),
         copies,
-        made,
+        configs,
         tuple(path.absolute() for path in paths),
         datetime.now(UTC).replace(microsecond=0),
     )
 
 
 def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
-    """Folders of runs at or below ``paths``, sorted within each; the inside of a run is not searched.
+    """The folders of runs at or below ``paths``, sorted within each path; the inside of a run is not searched.
 
     Raises:
-        UsageError: a path is no folder.
+        UsageError: a path is not a folder.
     """
     for path in paths:
         if not path.is_dir():
@@ -171,15 +174,16 @@ def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _below(root: Path) -> list[Path]:
-    """Folders of runs at or below one, sorted."""
-    found: list[Path] = []
-    # From the last to the first, so that of each folder it is known whether a run is below it.
+    """The folders of runs at or below one folder, sorted."""
+    folders: list[Path] = []
+    # From the last to the first: a folder with a `config.json` alone is a damaged run only if no run is below it, and
+    # those below it come later in the walk.
     for folder, names in reversed(list(walk(root, leaf=RESULT))):
-        # What cannot be looked into is shown as damaged when it is read.
+        # A folder that cannot be listed is shown as damaged when it is read.
         is_run = names is None or RESULT in names
-        if is_run or (CONFIG in (names or ()) and not (found and found[-1].is_relative_to(folder))):
-            found.append(folder)
-    return found[::-1]
+        if is_run or (CONFIG in (names or ()) and not (folders and folders[-1].is_relative_to(folder))):
+            folders.append(folder)
+    return folders[::-1]
 
 
 def _unique(folders: Iterable[Path]) -> Iterator[Path]:
@@ -191,57 +195,65 @@ def _unique(folders: Iterable[Path]) -> Iterator[Path]:
         except OSError:
             yield folder
             continue
+        # By inode, because one of the paths may be a link to another, or lie below it.
         key = status.st_dev, status.st_ino
         if key not in seen:
             seen.add(key)
             yield folder
 
 
-def _load(folder: Path) -> tuple[Path, RolloutResult | Damaged, Made]:
+def _load(folder: Path) -> tuple[Path, RolloutResult | DamagedRun, RunConfig]:
+    """Read a run folder: its path, its result or why it has none, and its configuration."""
     try:
         result = read_run(folder)
-        made = _made(folder)
-        if (other := _other_split(folder, result, made)) is not None:
-            return folder, Damaged(folder, other), Made()
-        return folder, result, replace(made, backed=result.state == "scored" and is_backed(folder, result))
+        config = _config(folder)
+        if (contradiction := _contradiction(folder, result, config)) is not None:
+            return folder, DamagedRun(folder, contradiction), RunConfig()
+        return folder, result, replace(config, backed=result.state == "scored" and is_backed(folder, result))
     except StoreError as error:
-        return folder, Damaged(folder, str(error)), Made()
+        return folder, DamagedRun(folder, str(error)), RunConfig()
 
 
-def _made(folder: Path) -> Made:
+def _config(folder: Path) -> RunConfig:
+    """The configuration of the run in a folder, empty if it cannot be read: the result counts without it."""
     try:
-        config = read_json(folder, CONFIG, CONFIG_LIMIT)
+        document = read_json(folder, CONFIG, CONFIG_LIMIT)
     except (OSError, ValueError):
-        return Made()
-    inputs, environment = (_section(config, name) for name in ("inputs", "environment"))
-    endpoint = _text(config, "base_url")
+        return RunConfig()
+    inputs, environment = (_section(document, name) for name in ("inputs", "environment"))
+    endpoint = _text(document, "base_url")
     setting = [inputs["agent_digest"], inputs.get("allowance")] if "agent_digest" in inputs else None
-    return Made(
+    return RunConfig(
         None if setting is None else json.dumps(setting, sort_keys=True),
         _text(environment, "digest"),
         None if endpoint is None else without_credentials(endpoint),
-        _text(config, "openfingym"),
-        _text(config, "family"),
-        _text(config, "split"),
-        _text(config, "questions"),
-        _text(config, "data_kind"),
-        _cutoff(config),
+        _text(document, "openfingym"),
+        _text(document, "family"),
+        _text(document, "split"),
+        _text(document, "questions"),
+        _text(document, "data_kind"),
+        _cutoff(document),
     )
 
 
-def _other_split(folder: Path, result: RolloutResult, made: Made) -> str | None:
-    """What is wrong where another file of a run says that it was on something else; None where none does."""
-    stated = {CONFIG: (made.split, result.task_digest)}
-    asked = {CONFIG: made.questions or result.slice}
-    kinds = {CONFIG: made.data_kind}
+def _contradiction(folder: Path, result: RolloutResult, config: RunConfig) -> str | None:
+    """How another file of a run contradicts its result about what it was on; None if none does.
+
+    The split, the slice of questions and hindsight decide whether a score counts, so that somebody may have changed
+    them in one of the files.
+    """
+    stated = {CONFIG: (config.split, result.task_digest)}
+    asked = {CONFIG: config.questions or result.slice}
+    kinds = {CONFIG: config.data_kind}
     try:
         verified = read_json(folder, VERIFIED, CONFIG_LIMIT)
     except (OSError, ValueError):
         verified = None
     if isinstance(verified, dict):
         stated[VERIFIED] = (_text(verified, "split"), _text(verified, "task_digest") or result.task_digest)
-        said = verified.get("questions")
-        asked[VERIFIED] = said if isinstance(said, str) else None
+        # What the verifier wrote names a slice whenever there is one: nothing means that all questions were asked.
+        slice_asked = verified.get("questions")
+        asked[VERIFIED] = slice_asked if isinstance(slice_asked, str) else None
         kinds[VERIFIED] = _text(verified, "data_kind")
     for name, kind in kinds.items():
         if kind is not None and ("hindsight" in kind) != ("hindsight" in result.data_kind):
@@ -257,22 +269,24 @@ def _other_split(folder: Path, result: RolloutResult, made: Made) -> str | None:
     return None
 
 
-def _text(values: object, name: str) -> str | None:
-    found = values.get(name) if isinstance(values, dict) else None
-    return None if found is None else str(found)
+def _text(document: object, name: str) -> str | None:
+    """A value of a JSON object as text; None if there is none."""
+    value = document.get(name) if isinstance(document, dict) else None
+    return None if value is None else str(value)
 
 
-def _cutoff(config: object) -> str | None:
-    """A cut-off, where it is one."""
+def _cutoff(document: object) -> str | None:
+    """The cut-off of a configuration; None if it states none, or none that is valid."""
     try:
-        return require_cutoff(_text(config, "cutoff") or "")
+        return require_cutoff(_text(document, "cutoff") or "")
     except UsageError:
         return None
 
 
-def _section(config: object, name: str) -> Mapping[str, object]:
-    found = config.get(name) if isinstance(config, dict) else None
-    return found if isinstance(found, dict) else {}
+def _section(document: object, name: str) -> Mapping[str, object]:
+    """An object within a JSON object; empty if there is none."""
+    section = document.get(name) if isinstance(document, dict) else None
+    return section if isinstance(section, dict) else {}
 
 
 def _order(result: RolloutResult) -> tuple[str, str, str, float, float, str]:

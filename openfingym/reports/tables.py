@@ -1,4 +1,4 @@
-"""A report as tables of text, the same for the terminal and for the page."""
+"""The tables of a report as text, the same for the terminal and for the page."""
 
 from __future__ import annotations
 
@@ -9,21 +9,34 @@ from typing import TYPE_CHECKING
 
 from openfingym.reports.cells import ALL, Cell, Row, TaskCell, family_order, label
 from openfingym.reports.comparisons import RowComparison
-from openfingym.reports.statistics import FEWEST_UNITS, Estimate
+from openfingym.reports.formatting import (
+    DASH,
+    TOO_FEW,
+    family_name,
+    figure,
+    interval,
+    left_out,
+    penalized,
+    percent,
+    signed,
+    strength,
+    whole,
+)
+from openfingym.reports.statistics import FEWEST_UNITS
 
 if TYPE_CHECKING:
     from openfingym.reports.report import Report
 
-TOO_FEW = "too few to say"
-DASH = "-"
 FAILED = ("rejected", "error")
-"""States of a run that failed; the others wait, or do not count."""
+"""States of a run that failed; runs in other states wait, or do not count."""
 REASONS = 10
+"""How many reasons of failures are listed."""
 ARROWS = {"forecasting": "↓", "generation": "↓", "trading": "↑", "fraud": "↑"}
-"""Whether the paper's reward is better low or high."""
+"""Whether a low or a high reward of the paper is better, by family."""
 SHOWN_PAIRS = 300
-"""Comparisons in the table."""
+"""Most comparisons in the table."""
 SHOWN_K = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
+"""Values of k that the table of pass@k shows, as far as there are runs."""
 
 
 @dataclass(frozen=True)
@@ -31,25 +44,30 @@ class TextTable:
     """A table whose cells are plain text."""
 
     title: str
+    """Title of the table."""
     columns: tuple[str, ...]
+    """Names of the columns."""
     rows: tuple[tuple[str, ...], ...]
+    """The cells of each row, one for each column."""
     left: int
-    """Columns from the left that hold names; the rest are figures."""
+    """How many columns from the left hold names; the others hold figures."""
     note: str = ""
+    """What the columns mean."""
     optional: tuple[str, ...] = ()
-    """Columns that a narrow terminal does without, the first to go first."""
+    """Columns that a narrow terminal leaves out, in the order in which they are left out."""
 
 
 def kinds_of(report: Report) -> list[str]:
-    """Kinds of data in the report, in its order."""
+    """The kinds of data in a report, in its order."""
     return list(dict.fromkeys(cell.data_kind for cell in report.cells))
 
 
 def overall(report: Report, data_kind: str) -> list[Cell]:
-    """Of each row, the cell over all its tasks on data of a kind, the lowest penalized total first.
+    """The cell of each row over all its tasks on data of a kind, the lowest penalized total first.
 
     Rows of too few tasks to stand for others come after those of enough, and rows without a skill last.
     """
+    # The cell over all families is the last of its row; if there is one family, its cell is over all tasks.
     last = {cell.row: cell for cell in report.cells if cell.data_kind == data_kind}
 
     def rank(cell: Cell) -> tuple[bool, bool, float, Row]:
@@ -59,7 +77,7 @@ def overall(report: Report, data_kind: str) -> list[Cell]:
 
 
 def skill_table(report: Report, data_kind: str) -> TextTable:
-    """The honest table: skill with its interval, and everything that is in no average."""
+    """The table of skill by family, with intervals and with everything that is in no average."""
     rank = {cell.row: number for number, cell in enumerate(overall(report, data_kind))}
     cells = sorted(
         (cell for cell in report.cells if cell.data_kind == data_kind),
@@ -121,8 +139,8 @@ def paper_table(report: Report, data_kind: str) -> TextTable:
     families = sorted({family for _, family in cells}, key=family_order)
     rows = []
     for row in (cell.row for cell in overall(report, data_kind)):
-        found = [cells.get((row, family)) for family in families]
-        figures = ((figure(cell.reward), percent(cell.counts.success)) if cell else (DASH, DASH) for cell in found)
+        own = [cells.get((row, family)) for family in families]
+        figures = ((figure(cell.reward), percent(cell.counts.success)) if cell else (DASH, DASH) for cell in own)
         rows.append((*row, *(text for pair in figures for text in pair)))
     columns = tuple(text for family in families for text in (f"{family} reward {ARROWS.get(family, '↓')}", "success ↑"))
     note = (
@@ -134,7 +152,7 @@ def paper_table(report: Report, data_kind: str) -> TextTable:
 
 
 def pass_table(report: Report, data_kind: str) -> TextTable | None:
-    """pass@k over all tasks; None where no task was run twice."""
+    """The table of pass@k over all tasks; None unless some row has two runs of every task."""
     cells = [cell for cell in overall(report, data_kind) if cell.pass_at]
     most = max((cell.pass_at[-1].k for cell in cells), default=0)
     if most < 2:
@@ -142,10 +160,12 @@ def pass_table(report: Report, data_kind: str) -> TextTable | None:
     shown = sorted({k for k in SHOWN_K if k < most} | {most})
     rows = []
     for cell in cells:
-        by_k = {one.k: one for one in cell.pass_at}
-        found = [by_k.get(k) for k in shown]
-        rows.append((*cell.row, "scored", *(percent(one.scored) if one else DASH for one in found)))
-        rows.append((*cell.row, "better than baseline", *(percent(one.better) if one else DASH for one in found)))
+        by_k = {chance.k: chance for chance in cell.pass_at}
+        chances = [by_k.get(k) for k in shown]
+        rows.append((*cell.row, "scored", *(percent(chance.scored) if chance else DASH for chance in chances)))
+        rows.append(
+            (*cell.row, "better than baseline", *(percent(chance.better) if chance else DASH for chance in chances))
+        )
     note = (
         "Chance that one of k runs succeeds (Chen et al. 2021), averaged over tasks; k up to the fewest judged runs of "
         "any task."
@@ -156,7 +176,7 @@ def pass_table(report: Report, data_kind: str) -> TextTable | None:
 
 
 def cost_table(report: Report, data_kind: str) -> TextTable:
-    """Money, tokens and time of a success, over all tasks."""
+    """The table of what a success costs in money, tokens and time, over all tasks."""
     rows = []
     for cell in overall(report, data_kind):
         cost = (figure(cell.cost.usd, "$"), whole(cell.cost.tokens), figure(cell.cost.seconds))
@@ -172,31 +192,31 @@ def cost_table(report: Report, data_kind: str) -> TextTable:
 
 
 def model_table(report: Report) -> TextTable | None:
-    """Every model and where it was asked; None of programs alone."""
+    """The table of models and the endpoints at which they were asked; None if no model was asked."""
     if not report.models:
         return None
     return TextTable(
         "Models",
         ("model", "endpoint", "runs"),
-        tuple((one.model, one.where, str(one.runs)) for one in report.models),
+        tuple((asked.model, asked.where, str(asked.runs)) for asked in report.models),
         2,
         "Base URLs without credentials, as each run recorded them.",
     )
 
 
 def boundary_table(report: Report, data_kind: str) -> TextTable | None:
-    """Failed runs by the boundary their failure crossed; None where none failed."""
-    found: dict[Row, Counter[str]] = {}
+    """The table of failed runs by the boundary that their failure crossed; None if none failed."""
+    failed: dict[Row, Counter[str]] = {}
     for failure in report.failures:
         if failure.data_kind == data_kind and failure.state in FAILED:
-            found.setdefault(failure.row, Counter())[f"{failure.state}: {failure.boundary}"] += failure.runs
-    if not found:
+            failed.setdefault(failure.row, Counter())[f"{failure.state}: {failure.boundary}"] += failure.runs
+    if not failed:
         return None
-    # Rejected before error: whose fault it was comes first.
+    # Rejections, the agent's own failures, come before errors.
     columns = sorted(
-        {name for counts in found.values() for name in counts}, key=lambda name: (name.startswith("error"), name)
+        {name for counts in failed.values() for name in counts}, key=lambda name: (name.startswith("error"), name)
     )
-    rows = tuple((*row, *(str(counts[name]) for name in columns)) for row, counts in sorted(found.items()))
+    rows = tuple((*row, *(str(counts[name]) for name in columns)) for row, counts in sorted(failed.items()))
     note = (
         "Runs by the boundary that their failure crossed. Rejected: the fault of agent or model; error: ours, or an "
         "endpoint was away."
@@ -205,17 +225,20 @@ def boundary_table(report: Report, data_kind: str) -> TextTable | None:
 
 
 def reason_table(report: Report, data_kind: str) -> TextTable | None:
-    """The most frequent reasons of runs without a score."""
+    """The table of the most frequent reasons of runs without a score; None if all have a score."""
     chosen = [failure for failure in report.failures if failure.data_kind == data_kind]
     if not chosen:
         return None
-    rows = tuple((*one.row, one.state, one.boundary, one.reason or DASH, str(one.runs)) for one in chosen[:REASONS])
+    rows = tuple(
+        (*failure.row, failure.state, failure.boundary, failure.reason or DASH, str(failure.runs))
+        for failure in chosen[:REASONS]
+    )
     note = f"The {REASONS} most frequent of {len(chosen)}." if len(chosen) > REASONS else ""
     return TextTable("Reasons", (*report.by, "state", "boundary", "reason", "runs"), rows, len(report.by) + 3, note)
 
 
 def task_table(report: Report, data_kind: str) -> TextTable:
-    """Every row in every task."""
+    """The table of every row in every task."""
     cells = sorted(
         (cell for cell in report.tasks if cell.data_kind == data_kind),
         key=lambda cell: (family_order(cell.family), cell.task, cell.row),
@@ -245,8 +268,8 @@ def task_table(report: Report, data_kind: str) -> TextTable:
 
 
 def comparison_table(report: Report, data_kind: str) -> TextTable | None:
-    """Paired comparisons, the clearest first; None where there is nothing to compare."""
-    ordered = clearest(one for one in report.comparisons if one.data_kind == data_kind)
+    """The table of paired comparisons, the clearest first; None if there is nothing to compare."""
+    ordered = clearest(pair for pair in report.comparisons if pair.data_kind == data_kind)
     if not ordered:
         return None
     rest = (
@@ -254,20 +277,20 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
     )
     rows = (
         (
-            label(one.a),
-            label(one.b),
-            str(one.tasks),
-            figure(one.loss_ratio.value),
-            interval(one.loss_ratio, sign=False),
-            f"{one.scored[0]}/{one.judged[0]} {one.scored[1]}/{one.judged[1]}",
-            figure(one.scored_ratio.value),
-            signed(one.effect),
-            f"{one.wins}-{one.losses}-{one.ties}",
-            figure(one.p_value),
-            figure(one.p_holm),
-            TOO_FEW if one.verdict == "too few" else one.verdict,
+            label(pair.a),
+            label(pair.b),
+            str(pair.tasks),
+            figure(pair.loss_ratio.value),
+            interval(pair.loss_ratio, sign=False),
+            f"{pair.scored[0]}/{pair.judged[0]} {pair.scored[1]}/{pair.judged[1]}",
+            figure(pair.scored_ratio.value),
+            signed(pair.effect),
+            f"{pair.wins}-{pair.losses}-{pair.ties}",
+            figure(pair.p_value),
+            figure(pair.p_holm),
+            TOO_FEW if pair.verdict == "too few" else pair.verdict,
         )
-        for one in ordered[:SHOWN_PAIRS]
+        for pair in ordered[:SHOWN_PAIRS]
     )
     return TextTable(
         "Paired comparisons",
@@ -304,113 +327,58 @@ TABLES: Mapping[str, Callable[[Report, str], TextTable | None]] = {
     "reasons": reason_table,
     "tasks": task_table,
 }
-"""Every table of a report, which has one of each kind of data."""
+"""The tables of a report by name; a report has each of them for each kind of data."""
 ON_TERMINAL = ("skill", "paper", "pass", "cost", "boundaries")
+"""Names of the tables that the terminal shows."""
 OPEN_ON_PAGE = ("pass", "cost", "boundaries")
-"""Those that the page shows as they are, beside the paper's; figures are in the place of the others."""
+"""Names of the tables that the page shows unfolded, besides the paper's; it has drawings of the others."""
 FOLDED_ON_PAGE = ("skill", "comparisons", "reasons", "tasks")
+"""Names of the tables that the page has folded."""
 SENTENCES = 10
-"""Comparisons said in words; all are in the JSON."""
+"""Most comparisons that are put in words; all are in the JSON."""
 DAMAGED = 20
-"""Damaged runs named."""
+"""Most damaged runs that are named."""
 
 
 def tables_of(report: Report, data_kind: str, names: Iterable[str]) -> list[TextTable]:
-    """Some of :data:`TABLES`, those that have anything to say."""
-    found = (TABLES[name](report, data_kind) for name in names)
-    return [table for table in found if table is not None]
+    """Those of the named :data:`TABLES` that have any rows."""
+    tables = (TABLES[name](report, data_kind) for name in names)
+    return [table for table in tables if table is not None]
 
 
 def clearest(comparisons: Iterable[RowComparison]) -> list[RowComparison]:
-    """Comparisons by p-value, those with too few tasks last."""
+    """Comparisons by rising p-value, those with too few tasks last."""
     return sorted(
         comparisons,
-        key=lambda one: (one.p_holm is None, one.p_holm or 0.0, one.p_value or 0.0, -one.tasks, one.a, one.b),
+        key=lambda pair: (pair.p_holm is None, pair.p_holm or 0.0, pair.p_value or 0.0, -pair.tasks, pair.a, pair.b),
     )
 
 
-def said(report: Report, data_kind: str, most: int = SENTENCES) -> tuple[list[str], str]:
-    """Comparisons on data of a kind in words: the clearest that can be made, and a remark on the others."""
-    ordered = clearest(one for one in report.comparisons if one.data_kind == data_kind)
-    able = [one for one in ordered if one.verdict != "too few"]
-    if not able:
-        return [one.sentence for one in ordered[:1]], f"{len(ordered) - 1} more are {TOO_FEW}." if len(
-            ordered
-        ) > 1 else ""
-    rest = [f"{len(able) - most} more"] if len(able) > most else []
-    rest += [f"{len(ordered) - len(able)} {TOO_FEW}"] if len(ordered) > len(able) else []
-    return [one.sentence for one in able[:most]], f"{', '.join(rest)}; all are in the JSON." if rest else ""
+def comparisons_in_words(report: Report, data_kind: str, most: int = SENTENCES) -> tuple[list[str], str]:
+    """Put comparisons on data of a kind in words.
 
+    Args:
+        report: the report that has the comparisons.
+        data_kind: the kind of data.
+        most: how many sentences there are at most.
 
-def family_name(family: str) -> str:
-    """A family as a heading."""
-    return "all tasks" if family == ALL else family
-
-
-def signed(value: float | None) -> str:
-    """A figure with its sign and three decimals."""
-    return DASH if value is None else f"{value:+z.3f}"
-
-
-def strength(cell: Cell | TaskCell) -> str:
-    """The skill of a cell, or why it has none."""
-    return (
-        signed(cell.skill.value)
-        if cell.skill.value is not None
-        else "never scored"
-        if cell.counts.judged
-        else "no run judged"
-    )
-
-
-def interval(estimate: Estimate, *, sign: bool = True) -> str:
-    """The ends of an interval, or why there is none."""
-    if estimate.low is None or estimate.high is None:
-        return "" if estimate.value is None else TOO_FEW
-    ends = f"{estimate.low:+z.3f} to {estimate.high:+z.3f}" if sign else f"{estimate.low:.3f} to {estimate.high:.3f}"
-    return f"{ends}, over runs" if estimate.over == "run" else ends
-
-
-def penalized(cell: Cell) -> str:
-    """The penalized total of a cell, with its interval where there is one."""
-    found = cell.penalized
-    ends = "" if found.low is None else f" [{figure(found.low)}, {figure(found.high)}]"
-    return f"{figure(found.value)}{ends}"
-
-
-def left_out(cell: Cell) -> str:
-    """Runs of a cell that are in no figure, by state."""
-    counts = {"error": cell.counts.error, "deferred": cell.counts.deferred, "void": cell.counts.void}
-    texts = (
-        f"{count} {state}{'s' if state == 'error' and count > 1 else ''}" for state, count in counts.items() if count
-    )
-    return ", ".join(texts)
-
-
-def percent(value: float | None) -> str:
-    """A share in whole percent; only all is 100 % and only none 0 %."""
-    if value is None:
-        return DASH
-    rounded = round(100.0 * value)
-    return f"{min(rounded, 99) if value < 1.0 else 100}%" if rounded > 0 or value == 0.0 else "<1%"
-
-
-def figure(value: float | None, unit: str = "") -> str:
-    """Three significant digits."""
-    if value is None:
-        return DASH
-    if abs(value) >= 999.5 or 0.0 < abs(value) < 1e-4:
-        return f"{unit}{value:,.0f}" if 999.5 <= abs(value) < 1e9 else f"{unit}{value:.2e}"
-    return f"{unit}{value:#.3g}".rstrip(".")
-
-
-def whole(value: float | None) -> str:
-    """A number without decimals."""
-    return DASH if value is None else f"{value:,.0f}"
+    Returns:
+        A sentence for each of the clearest comparisons that can be made, and a remark on the others, which may be
+        empty.
+    """
+    ordered = clearest(pair for pair in report.comparisons if pair.data_kind == data_kind)
+    decided = [pair for pair in ordered if pair.verdict != "too few"]
+    # Each sentence would say that there are too few tasks: one is enough.
+    if not decided:
+        remark = f"{len(ordered) - 1} more are {TOO_FEW}." if len(ordered) > 1 else ""
+        return [pair.sentence for pair in ordered[:1]], remark
+    rest = [f"{len(decided) - most} more"] if len(decided) > most else []
+    rest += [f"{len(ordered) - len(decided)} {TOO_FEW}"] if len(ordered) > len(decided) else []
+    return [pair.sentence for pair in decided[:most]], f"{', '.join(rest)}; all are in the JSON." if rest else ""
 
 
 def _task_interval(cell: TaskCell) -> str:
-    """Over runs; of a single run, over hidden rows."""
+    """The interval of a task's skill over runs; of a single run, over hidden rows."""
     if cell.sampling is not None:
         return f"{cell.sampling[0]:+z.3f} to {cell.sampling[1]:+z.3f}, of one run"
     return interval(cell.skill).removesuffix(", over runs")

@@ -1,7 +1,7 @@
 """The page on which the author of a task sees what an agent gets, and what is hidden from it.
 
-It holds hidden values. So it is the author's alone: nobody else may read the file, and it is not written where an agent
-could come upon it, or where it would be passed on with something else.
+The page holds hidden values. So it is for the author alone: nobody else may read the file, and it is not written where
+an agent could find it, or where it would be passed on with something else.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from openfingym import store
 from openfingym.errors import UsageError
 from openfingym.files.whole import store_errors, whole_file
 from openfingym.kinds import kind_of
-from openfingym.reports.html import KINDS
-from openfingym.reports.page import document, kind_notice
+from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.plots import drawing
 from openfingym.results import RESULT
 from openfingym.task.published_sizes import split_beside_published
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
 
 MODE = 0o600
+"""Permissions of the page's file: its owner alone may read and write it."""
 MARKS: Mapping[str, str] = {
     "package.json": "a package",
     "truth.json": "a package",
@@ -34,14 +34,20 @@ MARKS: Mapping[str, str] = {
     "task.toml": "the folder of a task",
     RESULT: "the folder of a rollout",
 }
-"""Files by which a folder is known that others read: agents, or whoever it is passed on to."""
+"""Files by which a folder is known that others read, such as agents, and what the folder is."""
 
 
 def render(package: BuiltPackage) -> str:
-    """The page of a built package: a self-contained HTML document, which holds hidden values.
+    """Render the page of a built package.
+
+    Args:
+        package: the package, with its hidden half.
+
+    Returns:
+        A self-contained HTML document, which holds hidden values.
 
     Raises:
-        StoreError: the package is damaged; as DigestMismatchError where an array is not the one that it was built with.
+        StoreError: the package is damaged; a DigestMismatchError if an array is not the one that was built.
     """
     task, manifest, contract = package.task, package.manifest, package.contract
     spec, hidden, instruction = task.spec, package.read_truth(), package.read_instruction()
@@ -55,7 +61,7 @@ def render(package: BuiltPackage) -> str:
         styles=("task.css",),
         name=task.name,
         description=task.file.task.description,
-        notice=kind_notice(manifest.data_kind, KINDS),
+        notice=kind_notice(manifest.data_kind, KINDS_OF_RUNS),
         facts={
             "Family": f"{spec.family}, {spec.contract.kind}",
             "Panel": spec.panel,
@@ -68,7 +74,7 @@ def render(package: BuiltPackage) -> str:
         },
         asked=_paragraphs(instruction.partition("\n## Data\n")[0]),
         instruction=instruction,
-        metrics=[(one["name"], one["direction"], f"{one['weight']:.4g}") for one in contract["metrics"]],
+        metrics=[(entry["name"], entry["direction"], f"{entry['weight']:.4g}") for entry in contract["metrics"]],
         scoring=f"Ranks are by each metric's loss relative to that of the baseline, {spec.scoring.baseline}. "
         f"{spec.verification.budget} submissions or practice episodes, at most, get feedback from the public fold.",
         recipe=contract["recipe"],
@@ -78,7 +84,7 @@ def render(package: BuiltPackage) -> str:
             + (f", row {provenance.catalogue_id} of its catalogue." if provenance.catalogue_id else "."),
             *([f"Split: {published}."] if published else []),
             *([provenance.note] if provenance.note else []),
-            *(f"Waiver: {one.finding} in {one.file}: {one.reason}" for one in spec.waivers),
+            *(f"Waiver: {waiver.finding} in {waiver.file}: {waiver.reason}" for waiver in spec.waivers),
         ],
         drawings=[drawing(plot) for plot in plots],
         arrays=list(_arrays(package, hidden)),
@@ -86,7 +92,7 @@ def render(package: BuiltPackage) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """The paragraphs of an author's text, whose first heading is the name of the task once more."""
+    """The paragraphs of an author's text, without its first heading, which repeats the name of the task."""
     parts = [part.strip() for part in text.split("\n\n")]
     return [part for number, part in enumerate(parts) if part and not (number == 0 and part.startswith("# "))]
 
@@ -94,9 +100,13 @@ def _paragraphs(text: str) -> list[str]:
 def write_private(path: Path, page: str) -> None:
     """Write a page with hidden values to a file that its owner alone may read.
 
+    Args:
+        path: path of the file.
+        page: the HTML document to write.
+
     Raises:
         UsageError: the file would be in a package, the folder of a task, a run or a workspace, or in the store.
-        StoreError: it cannot be written.
+        StoreError: the file cannot be written.
     """
     where = _not_private(path)
     if where is not None:
@@ -112,9 +122,10 @@ def write_private(path: Path, page: str) -> None:
 
 
 def _not_private(path: Path) -> str | None:
-    """What the file would be a part of; None where nothing of ours is around it."""
+    """The folder that others read of which the file would be a part, in words; None if there is none."""
     from openfingym.rollouts.folders import is_run
 
+    # Links are followed: one may lead into such a folder.
     folder = path.absolute().parent.resolve()
     if folder.is_relative_to(store.home().resolve()):
         return f"the store, {store.home()}"
@@ -128,7 +139,7 @@ def _not_private(path: Path) -> str | None:
 
 
 def _arrays(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[tuple[str, ...]]:
-    """Rows of the table of arrays: those that are public, then the hidden ones."""
+    """Rows of the table of arrays: the public ones, then the hidden ones."""
     for name, about in package.contract["arrays"].items():
         yield _row(name, "agent", package.array(name), ", ".join(about["axes"]))
     for name, array in hidden.items():

@@ -1,8 +1,8 @@
 """Rounds: a live benchmark that asks questions every week, and resolves and publishes them by a schedule.
 
-A series of rounds is defined by a file (:mod:`openfingym.rounds.series`). Its questions are made by generators, asked
-in the verifier's ledger, answered by whoever sends a forecast, and resolved there: that is the only record of them.
-:func:`openfingym.rounds.tick.tick` does whatever is due.
+A series of rounds is defined by a file (:mod:`openfingym.rounds.series`). Generators make its questions, which are
+asked in the verifier's ledger, answered by anybody who sends a forecast, and resolved there: the ledger is the only
+record of them. :func:`openfingym.rounds.tick.tick` does whatever is due.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Forecasters: what answers the questions of a round (FinDeepForecast's Forecasting Agent).
 
-A :class:`Forecaster` is given the open questions of a week at once, and says of each what it has to say. There are
-three ways to be one: a program of a few lines (:class:`ForecastProgram`), an agent that asks a language model, and a
-command of a participant's own. What a forecaster says is kept word by word; the answer alone goes to the ledger.
+A :class:`Forecaster` is given the open questions of a week together, and answers or declines each. There are three ways
+to be one: a program of a few lines (:class:`ForecastProgram`), an agent that asks a language model, and a command of a
+participant's own. What a forecaster says is recorded word by word; the answer alone goes to the ledger.
 """
 
 from __future__ import annotations
@@ -31,92 +31,95 @@ OWN = {
     "seasonal": "openfingym.suites.findeepforecast.forecasting.seasonal",
     "consensus": "openfingym.suites.findeepforecast.forecasting.consensus",
 }
-"""Programs of the library by name, each ``PROGRAM`` of its module."""
+"""Programs of the library by name, each the ``PROGRAM`` of its module."""
 PROGRAM: Mapping[str, Any] = MappingProxyType({"method": "program"})
-"""What is on record of an answer that a program gave."""
+"""The record of an answer that a program gave."""
 SINGLE = frozenset({"probability", "value"})
 """Forms of questions whose answer is one number."""
 
 State = Literal["sent", "declined", "unparsed", "late", "refused", "error"]
-"""``sent``: there is an answer; ``declined``: it has nothing to say; ``unparsed``: what it said is no answer; ``late``:
-its time was over; ``refused``: the verifier took none any more. All but the first count as missing. ``error``: a
-failure of ours or of a service's, after which it is asked again."""
+"""``sent``: there is an answer; ``declined``: the forecaster has none; ``unparsed``: what it said cannot be read as an
+answer; ``late``: its time was over; ``refused``: the verifier takes no forecast of the question any more. All but the
+first count as missing. ``error``: an infrastructure error, after which the question is asked again."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a forecaster said of a question."""
+    """What a forecaster said of one question: an answer, or why there is none."""
 
     question: str
-    """The question's id."""
+    """The id of the question."""
     state: State
+    """Whether there is an answer, and if not, what happened."""
     answer: Mapping[str, Any] | None = None
-    """As :func:`openfingym.questions.read_answer` takes it; of ``sent`` alone."""
+    """The answer as :func:`openfingym.questions.read_answer` takes it; None unless the state is ``sent``."""
     reason: str = ""
-    """Why there is no answer."""
+    """Why there is no answer; empty if there is one."""
     record: Mapping[str, Any] = field(default_factory=dict)
-    """What it rests on, as JSON: ``method``, ``model``, ``endpoint``, ``cutoff``, ``prompt_tokens``,
-    ``completion_tokens``, ``cost_usd``, ``seconds``, ``raw`` and ``conversation``, where there are such."""
+    """How the answer came about, as JSON, with those of these keys that apply: ``method``, ``model``, ``endpoint``,
+    ``cutoff``, ``prompt_tokens``, ``completion_tokens``, ``cost_usd``, ``seconds``, ``raw`` and ``conversation``."""
 
 
 @dataclass(frozen=True)
 class QuestionInContext:
-    """A question, with what it is about."""
+    """A question, with what a forecaster may know about it."""
 
     question: Question
+    """The question as it was asked."""
     problem: ForecastProblem | None = None
-    """What it was made from; None where its generator does not say."""
+    """The problem from which the question was made; None if its generator does not say."""
     world: KnownWorld | None = None
-    """The world as of the time of answering; None where its generator knows none."""
+    """The world as of the time of answering; None if its generator has none."""
     others: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Latest answers of the week's other forecasters, by their names; for those who use them alone."""
+    """The latest answers of the week's other forecasters, by their names; empty unless the forecaster uses them."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The questions of a week that a forecaster has not spoken of yet."""
+    """The questions of a week that a forecaster has neither answered nor declined yet."""
 
     asked: Sequence[QuestionInContext]
+    """The questions, each with its context."""
     as_of: datetime
-    """Time of answering, by the clock of the series; UTC."""
+    """The time of answering by the clock of the series, in UTC."""
     keep: Callable[[Said], None]
-    """Keeps what was said of a question, at once and for good; from any thread."""
+    """Records what was said of a question, before it returns; it may be called from any thread."""
     over: Callable[[], bool] = lambda: False
-    """Whether its time is over: what is not said by then is late."""
+    """Whether the forecaster's time is over: a question that has no answer by then is late."""
 
 
 class Forecaster(Protocol):
-    """Answers questions, a week's at a time."""
+    """Answers the questions of a series, those of one week at a time."""
 
     @property
     def name(self) -> str:
-        """Its name in the ledger, with its settings and its model."""
+        """Name of the forecaster in the ledger, with its settings and its model."""
 
     @property
     def version(self) -> str:
-        """Its version in the ledger."""
+        """Version of the forecaster in the ledger."""
 
     @property
     def uses_others(self) -> bool:
-        """Whether it is asked after the others, and told what they said."""
+        """Whether the forecaster is asked after the others, and shown what they answered."""
 
     def forecast(self, batch: Batch) -> None:
-        """Say something of every question, by ``batch.keep``.
+        """Answer or decline every question, by ``batch.keep``.
 
         Raises:
-            OpenFinGymError: a failure of ours or of a service's; what was not said by then is asked again later.
+            OpenFinGymError: an infrastructure error; the questions that are left are asked again later.
         """
 
 
 class ForecastProgram(Protocol):
-    """A forecaster in a few lines: a number for a problem."""
+    """A forecaster in a few lines, which gives a number for each problem."""
 
     name: str
     version: str
     uses_others: bool
 
     def forecast(self, problem: ForecastProblem, world: KnownWorld, others: Mapping[str, float]) -> float | None:
-        """The value in the unit that is asked for, or the probability; None where it has nothing to say.
+        """The forecast value in the unit that is asked for, or the probability; None to decline.
 
         Args:
             problem: the figure or the event that is asked about.
@@ -130,7 +133,7 @@ class KnowsWorld(Protocol):
     """A generator that says what its questions are about."""
 
     def problem(self, question: Question) -> ForecastProblem:
-        """What a question of its own was made from."""
+        """The problem from which a question of this generator was made."""
 
     def world(self, options: Options, as_of: datetime, vault: str = "") -> KnownWorld:
         """The world that a source asks about, as of a time.
@@ -138,29 +141,30 @@ class KnowsWorld(Protocol):
         Args:
             options: options of the source, as the definition of the series states them.
             as_of: the time, with its time zone; nothing that became known after it is seen.
-            vault: the vault that its questions name, which a season keeps to; empty for that of the options.
+            vault: name of the vault that the questions of a season state; empty for the vault of the options.
         """
 
 
 @dataclass(frozen=True)
 class ProgramForecaster:
-    """A program, as a forecaster."""
+    """A forecaster that asks a program for each question."""
 
     program: ForecastProgram
+    """The program to ask."""
 
     @property
     def name(self) -> str:
-        """The program's."""
+        """Name of the program, and of the forecaster in the ledger."""
         return self.program.name
 
     @property
     def version(self) -> str:
-        """The program's."""
+        """Version of the program, and of the forecaster in the ledger."""
         return self.program.version
 
     @property
     def uses_others(self) -> bool:
-        """As the program says."""
+        """Whether the program uses what the other forecasters answered."""
         return self.program.uses_others
 
     def forecast(self, batch: Batch) -> None:
@@ -172,6 +176,7 @@ class ProgramForecaster:
             batch.keep(self._said(asked))
 
     def _said(self, asked: QuestionInContext) -> Said:
+        """Ask the program for one question."""
         question = asked.question
         if asked.problem is None or asked.world is None or question.form not in SINGLE:
             return Said(question.id, "declined", reason="it says nothing of such questions", record=PROGRAM)
@@ -179,9 +184,11 @@ class ProgramForecaster:
         started = time.monotonic()
         try:
             number = self.program.forecast(asked.problem, asked.world, others)
+        # An infrastructure error, such as of the world's vault: the questions are asked again later.
         except OpenFinGymError:
             raise
-        except Exception as error:  # a stranger's code
+        # A program is a stranger's code, which may raise anything.
+        except Exception as error:
             raise UsageError(
                 f"the program {self.name!r} failed at {question.id}: {type(error).__name__}: {error}"
             ) from error
@@ -192,7 +199,16 @@ class ProgramForecaster:
 
 
 def said_of(question: Question, answer: object, record: Mapping[str, Any] | None = None) -> Said:
-    """What was said of a question, by the answer that was given: one that is none is ``unparsed``."""
+    """Check the answer that a forecaster gave to a question.
+
+    Args:
+        question: the question that was asked.
+        answer: the answer, which may be anything.
+        record: how the answer came about, as JSON; None if nothing is on record.
+
+    Returns:
+        What the forecaster said: ``sent`` with the answer, or ``unparsed`` if it is not one.
+    """
     try:
         read = read_answer(question, answer)
     except SubmissionError as error:
@@ -201,28 +217,30 @@ def said_of(question: Question, answer: object, record: Mapping[str, Any] | None
 
 
 def program_names() -> list[str]:
-    """Names of the programs that are forecasters."""
+    """The names of the programs that are forecasters: the library's own, and those of installed packages."""
     return sorted({*OWN, *(entry.name for entry in entry_points(ENTRY_POINT_GROUP))})
 
 
 def find_program(name: str) -> ProgramForecaster:
-    """A program by its name.
+    """The forecaster of the program of this name.
 
     Raises:
-        UsageError: there is none of that name, or what is there is none.
+        UsageError: there is no program of this name, or it cannot be loaded, or lacks a member of
+            :class:`ForecastProgram`.
     """
-    found = {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}
+    installed = {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}
     if name in OWN:
         entry = EntryPoint(name, f"{OWN[name]}:PROGRAM", ENTRY_POINT_GROUP)
-    elif name in found:
-        entry = found[name]
+    elif name in installed:
+        entry = installed[name]
     else:
         raise UsageError(f"there is no forecaster {name!r}; programs are {', '.join(program_names())}")
+    # Importing a stranger's module may raise anything.
     try:
         program = entry.load()
-    except Exception as error:  # whatever a stranger's module may raise
+    except Exception as error:
         raise UsageError(f"the forecaster {name!r} cannot be loaded from {entry.value!r} ({error})") from error
-    lacking = [one for one in ("name", "version", "uses_others", "forecast") if not hasattr(program, one)]
+    lacking = [member for member in ("name", "version", "uses_others", "forecast") if not hasattr(program, member)]
     if lacking:
         raise UsageError(f"the forecaster {name!r} of {entry.value!r} has no {lacking[0]!r}; see ForecastProgram")
     return ProgramForecaster(program)

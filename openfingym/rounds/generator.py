@@ -1,8 +1,8 @@
 """Generators: what makes the questions of a round.
 
-A generator is an object with :class:`Generator`'s two members. The library's own are files of
-:mod:`openfingym.rounds.generators`; a distribution brings one by an entry point of the group
-``openfingym.question_generators``, and a Python file that ends with ``GENERATOR = ...`` is one too.
+A generator is an object with the two members of :class:`Generator`. The library's own are modules of
+:mod:`openfingym.rounds.generators`; other packages bring theirs by an entry point of the group
+``openfingym.question_generators``; and a definition may name a Python file that ends with ``GENERATOR = ...``.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ OWN = ("prices", "releases", "simulated", "findeepforecast")
 
 
 class Options(Section):
-    """What every source may say, beside its generator; a generator's own options are a subclass."""
+    """The options that every source has; a generator with options of its own has a subclass."""
 
     name: str = ""
-    """Name of the source among those of its series; by default the generator's."""
+    """Name of the source among those of its series; empty for the name of the generator."""
     category: str
-    """What its questions are about, by which reports tell them apart."""
+    """What the questions are about, such as ``macro``; reports compare scores by it."""
     market: str
-    """Which economy or venue they are about, by which reports tell them apart."""
+    """The economy or venue that the questions are about; reports compare scores by it."""
 
     @property
     def is_simulated(self) -> bool:
@@ -45,53 +45,58 @@ class Options(Section):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """Whose time its questions may be asked by: ``real``, ``simulated`` or ``replayed``, which is for those alone
-        whose truths are of a recorded past.
+        """The clocks by which its questions may be asked, out of ``real``, ``simulated`` and ``replayed``; the last is
+        only for questions whose truths are of a recorded past.
         """
+        # What a real clock would say of made-up truths could be taken for a real forecast.
         return frozenset({"simulated"} if self.is_simulated else {"real", "simulated"})
 
 
 O_contra = TypeVar("O_contra", bound=Options, contravariant=True)
 
 
-def _unheard(said: Mapping[str, Any]) -> None:
-    """Where nobody listens."""
+def _ignored(said: Mapping[str, Any]) -> None:
+    """Ignore what a generator says."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """A round that is being generated: what a generator is given."""
+    """A round that is being generated, as a generator sees it."""
 
     series: Series
+    """The series of the round."""
     source: str
-    """Name of the source that is being asked."""
+    """Name of the source that is to make questions."""
     times: RoundTimes
+    """The moments of the round."""
     now_ns: int
-    """The series' time now, at which its questions are made (t_g): in ``[times.generated_ns, times.deadline_ns)``."""
+    """The time on the clock of the series, in nanoseconds since the epoch, at which the questions are made (t_g): from
+    ``times.generated_ns`` on, and before ``times.deadline_ns``."""
     shown: Callable[[Question], Mapping[str, Any] | None]
-    """What the market shows of a question now, as :meth:`openfingym.questions.Provider.reference` gives it; asked of
-    the verifier, since it alone may know."""
+    """What the market shows about a question at present, as :meth:`openfingym.questions.Provider.reference` gives it.
+    The verifier is asked, since it may be the only one that knows."""
     earlier: Callable[[], Sequence[Question]] = tuple
-    """What this source asked in earlier rounds, as the ledger has it; asked for when it is wanted."""
-    say: Callable[[Mapping[str, Any]], None] = _unheard
-    """Takes what the operator should know of how the questions came about, as JSON; under ``short`` what is missing,
-    as numbers by what they are numbers of, which is told of at once."""
+    """The questions that this source asked in earlier rounds; the ledger is asked for them at each call."""
+    say: Callable[[Mapping[str, Any]], None] = _ignored
+    """Records, as JSON, what the operator should know of how the questions came about. Under ``short`` it may have how
+    many questions are missing, by what they are about, which the operator is told at once."""
 
     @property
     def name(self) -> str:
-        """Its name in the ledger, such as ``weekly/2026-W48``."""
+        """Name of the round in the ledger, such as ``weekly/2026-W48``."""
         return round_name(self.series.name, self.times.week)
 
     def question(self, key: str, *, settled_ns: int, **content: Any) -> Question:
-        """A question of this round.
+        """Make a question of this round.
 
         Args:
-            key: what names it within its source and round: letters, digits and ``._:+-``.
-            settled_ns: when its truth is there; it is resolved at the next resolution of the schedule.
+            key: name of the question within its source and round, of letters, digits and ``._:+-``.
+            settled_ns: the moment from which on there is a truth, in nanoseconds since the epoch; the question is
+                resolved at the next resolution of the schedule.
             content: the other fields of :class:`~openfingym.questions.Question`.
 
         Raises:
-            UsageError: it contradicts itself.
+            UsageError: the fields contradict each other.
         """
         return Question(
             id=f"{self.name}/{self.source}/{key}",
@@ -104,11 +109,14 @@ class Round:
         )
 
     def evaluation_ns(self, settled_ns: int) -> int:
-        """When a question is resolved whose truth is there at ``settled_ns`` (t_e)."""
+        """When a question is resolved (t_e) that has a truth from ``settled_ns`` on, in nanoseconds since the epoch."""
         return self.series.schedule.evaluation(self.series.zone, self.times.deadline_ns, settled_ns)
 
     def after(self, days: int) -> int:
-        """The moment so many days of 24 hours after the generation that the schedule says."""
+        """The moment so many days after the generation, in nanoseconds since the epoch.
+
+        A day has 24 hours, and the generation is that of the schedule, however late the questions are made.
+        """
         return self.times.generated_ns + days * DAY_NS
 
 
@@ -121,27 +129,39 @@ class Generator(Protocol[O_contra]):
         """Class of the options that a source with this generator may have."""
 
     def make(self, one: Round, options: O_contra) -> Sequence[Question]:
-        """The questions of a round, made with :meth:`Round.question`; none where there is nothing to ask this week.
+        """Make the questions of a round, with :meth:`Round.question`.
+
+        Args:
+            one: the round that is being generated.
+            options: the options of the source, as the definition of the series states them.
+
+        Returns:
+            The questions; none if there is nothing to ask this week.
 
         Raises:
-            OpenFinGymError: a service that it needs cannot be asked, which is tried again until the deadline.
+            OpenFinGymError: a service that the generator needs cannot be reached; it is asked again until the deadline.
         """
 
 
 def round_name(series: str, week: str) -> str:
-    """Name of a round in the ledger."""
+    """Name of a round in the ledger, such as ``weekly/2026-W48``.
+
+    Args:
+        series: name of the series.
+        week: ISO week of the round; empty for what the names of all rounds begin with.
+    """
     return f"{series}/{week}"
 
 
 def find_generator(name: str, where: str) -> Generator[Any]:
-    """A generator by its name or its file.
+    """Load a generator by its name or its file.
 
     Args:
-        name: name of one, or path of a Python file.
-        where: which source wants it, for error messages.
+        name: name of the generator, or path of a Python file that ends with ``GENERATOR = ...``.
+        where: the source that names it, for error messages.
 
     Raises:
-        UsageError: there is none of that name, or what is there is none.
+        UsageError: there is no generator of this name, it cannot be loaded, or it is not a generator.
     """
     if name.endswith(".py"):
         return _of_file(Path(name), where)
@@ -156,27 +176,36 @@ def find_generator(name: str, where: str) -> Generator[Any]:
             f"{where}: there is no generator {name!r}; known: {known}; or give the path of a Python file that ends "
             "with GENERATOR = ..."
         )
+    # Importing a stranger's module may raise anything.
     try:
-        found = entry.load()
-    except Exception as error:  # whatever a stranger's module may raise
+        loaded = entry.load()
+    except Exception as error:
         raise UsageError(f"{where}: the generator {name!r} cannot be loaded from {entry.value!r} ({error})") from error
-    return _required(found, f"{where}: {entry.value}")
+    return _required(loaded, f"{where}: {entry.value}")
 
 
 def generate(one: Round, generator: Generator[Any], options: Options) -> list[Question]:
-    """Ask a generator, and check what it gives.
+    """Have a generator make the questions of a round, and check them.
+
+    Args:
+        one: the round that is being generated.
+        generator: the generator of the source.
+        options: the options of the source.
 
     Raises:
-        OpenFinGymError: a service cannot be asked, or what it gives are no questions of this round.
+        OpenFinGymError: a service that the generator needs cannot be reached, or it returns something other than
+            questions of this round.
     """
     try:
-        found = list(generator.make(one, options))
+        questions = list(generator.make(one, options))
     except OpenFinGymError:
         raise
-    except Exception as error:  # a stranger's code
+    # A generator may be a stranger's code, which may raise anything.
+    except Exception as error:
         raise UsageError(f"the generator of {one.source!r} failed: {type(error).__name__}: {error}") from error
+    # The times must be those of the round: a later deadline would let its forecasts know more than others'.
     prefix = f"{one.name}/{one.source}/"
-    for question in found:
+    for question in questions:
         if (
             not isinstance(question, Question)
             or not question.id.startswith(prefix)
@@ -187,29 +216,33 @@ def generate(one: Round, generator: Generator[Any], options: Options) -> list[Qu
                 f"the generator of {one.source!r} gave {str(getattr(question, 'id', question))[:80]!r}, which is no "
                 f"question of {one.name}; make each with Round.question"
             )
-    ids = [question.id for question in found]
+    ids = [question.id for question in questions]
     if twice := sorted({name for name in ids if ids.count(name) > 1}):
         raise UsageError(f"the generator of {one.source!r} gave {twice[0]} twice; give each question a key of its own")
-    return found
+    return questions
 
 
 def _of_file(path: Path, where: str) -> Generator[Any]:
+    """Load the generator of a Python file."""
     specification = importlib.util.spec_from_file_location(f"openfingym_generator_{path.stem}", path)
     if specification is None or specification.loader is None:
         raise UsageError(f"{where}: {path} is no Python file")
     module = importlib.util.module_from_spec(specification)
+    # The file is the operator's own, and may raise anything.
     try:
         specification.loader.exec_module(module)
-    except Exception as error:  # the operator's own file, with whatever is in it
+    except Exception as error:
         raise UsageError(f"{where}: {path} cannot be loaded ({type(error).__name__}: {error})") from error
     return _required(getattr(module, "GENERATOR", None), f"{where}: GENERATOR of {path}")
 
 
-def _required(found: object, where: str) -> Generator[Any]:
-    options = getattr(found, "options", None)
-    if not isinstance(found, Generator) or not (isinstance(options, type) and issubclass(options, Options)):
+def _required(loaded: object, where: str) -> Generator[Any]:
+    """What was loaded, if it is a generator."""
+    # A protocol checks that members exist, not what they are.
+    options = getattr(loaded, "options", None)
+    if not isinstance(loaded, Generator) or not (isinstance(options, type) and issubclass(options, Options)):
         raise UsageError(
-            f"{where} is {type(found).__name__}, expected an object with `options`, a subclass of "
+            f"{where} is {type(loaded).__name__}, expected an object with `options`, a subclass of "
             "openfingym.rounds.Options, and `make(round, options)`"
         )
-    return found
+    return loaded

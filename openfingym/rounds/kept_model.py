@@ -1,4 +1,4 @@
-"""A model that stages of generation and adjudication ask: every prompt and answer is kept, and the budget holds."""
+"""A language model for generating and adjudicating questions: all its answers are kept, and its budget is limited."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
     from openfingym.models import PriceTable
 
 FILE = "asked.jsonl"
-"""A line for each answer, in the folder that the model is given."""
+"""Name of the file of answers, with a line for each, in the folder that a model is given."""
 ANSWER_TOKENS = 4000
+"""Most tokens of one answer."""
 
 
 class KeptModel:
-    """Asks a model for stages, and keeps what was said.
+    """A model whose answers are kept in a file, from which a prompt that was asked before is answered.
 
-    What was asked before is answered from the file: a tick that was killed asks, and pays, for nothing twice.
+    So a tick that was killed asks, and pays, for nothing twice.
 
     Args:
-        model: the model.
-        loop: the event loop that it answers on, which runs in another thread.
-        folder: where ``asked.jsonl`` is written.
-        allowance: what may be spent, with what the file says was spent before; None for no limit.
+        model: the language model that answers the prompts.
+        loop: the event loop of the model, which runs in another thread.
+        folder: the folder in which ``asked.jsonl`` is written.
+        allowance: the most that may be spent, what earlier processes spent by the file included; None for no limit.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class KeptModel:
         self._lock = threading.Lock()
         with store_errors(folder, "make the folder writable"):
             folder.mkdir(parents=True, exist_ok=True)
-        rows = _kept(self._path)
+        rows = _rows(self._path)
         self._answers = {str(row["key"]): str(row["answer"]) for row in rows}
         self._meter = Meter(allowance, before=_spent(rows))
 
@@ -54,12 +55,13 @@ class KeptModel:
 
     @property
     def asked(self) -> int:
-        """How many answers there are, those of earlier processes included."""
+        """How many answers are kept, those of earlier processes included."""
         return len(self._answers)
 
     def ask(self, stage: str, prompt: str, attempt: int = 0) -> str:
-        """As :class:`~openfingym.suites.findeepforecast.generation.asking.AsksModel` has it."""
+        """See :class:`~openfingym.suites.findeepforecast.generation.asking.AsksModel`."""
         key = sha256_of_json([self.name, stage, prompt, attempt])
+        # Held while the model answers, so that the same prompt from two threads is paid for once.
         with self._lock:
             if key in self._answers:
                 return self._answers[key]
@@ -82,6 +84,7 @@ class KeptModel:
                 "completion_tokens": completion.usage.completion,
                 "cost_usd": completion.cost_usd,
             }
+            # In the file before it is used: what follows from an answer can always be repeated.
             with store_errors(self._path, "make the folder writable"), self._path.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(line, sort_keys=True) + "\n")
             self._answers[key] = answer
@@ -89,11 +92,12 @@ class KeptModel:
 
 
 async def _awaited(asked: Awaitable[Completion]) -> Completion:
+    # `run_coroutine_threadsafe` takes a coroutine, and a model gives any awaitable.
     return await asked
 
 
-def _kept(path: Path) -> list[dict[str, Any]]:
-    """Lines of the file; what a killed process left of its last one goes."""
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """The finished lines of the file; half a line, which a killed process left, is removed from it."""
     if not path.is_file():
         return []
     whole, _, cut = path.read_bytes().rpartition(b"\n")
@@ -112,6 +116,7 @@ def _kept(path: Path) -> list[dict[str, Any]]:
 
 
 def _spent(rows: Sequence[Mapping[str, Any]]) -> Spent:
+    """What the answers of these lines cost; in money None if the price of one is not known."""
     costs = [row.get("cost_usd") for row in rows]
     return Spent(
         turns=len(rows),
@@ -124,14 +129,15 @@ def _spent(rows: Sequence[Mapping[str, Any]]) -> Spent:
 def kept_model(
     spec: ModelSpec, folder: Path, *, allowance: Allowance | None = None, prices: PriceTable | None = None
 ) -> Iterator[KeptModel]:
-    """A model of a specification, opened for the time of the block.
+    """Open a model for the time of a ``with`` block.
 
     Args:
-        spec: the model.
-        folder: where prompts and answers are kept.
-        allowance: what may be spent.
-        prices: prices of models; None for the table of the package.
+        spec: which model to open, and at which endpoint.
+        folder: the folder in which prompts and answers are kept.
+        allowance: the most that may be spent in all; None for no limit.
+        prices: the prices of models; None for the table of the package.
     """
+    # Stages are synchronous, and a model is asynchronous: it gets an event loop in a thread of its own.
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="openfingym-kept-model", daemon=True)
     thread.start()

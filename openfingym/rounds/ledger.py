@@ -1,4 +1,4 @@
-"""What rounds need of the verifier that holds their ledger, as its operator."""
+"""The ledger of questions and forecasts as rounds use it: a client with an operator's rights at the verifier."""
 
 from __future__ import annotations
 
@@ -16,34 +16,37 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
 
 MOST = 1000
-"""Questions that are asked in one transaction."""
+"""Most questions that are asked in one transaction."""
 REFUSALS = frozenset({"idempotency-conflict", "truth-known", "deadline-passed"})
-"""Why a verifier takes no forecast of a question any more, whatever it says."""
+"""Problems for which a verifier takes no forecast of a question any more, whatever the forecast is."""
 OUTCOMES = ("resolved", "void", "revised", "scored")
-"""What may become of a question in a pass of the resolver, if it does not go on waiting."""
+"""What a pass of the resolver may do with a question, if the question does not go on waiting."""
 
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question as the ledger has it."""
+    """A question, with its state in the ledger."""
 
     question: Question
+    """The question as it was asked."""
     state: str
+    """State of the question, such as ``pending`` or ``scored``."""
     reason: str
+    """Why the question is in this state; empty if there is nothing to say."""
     attempts: int
-    """How often its provider was asked."""
+    """How often its provider was asked for the truth."""
     forecasts: int
-    """Forecasts that count."""
+    """How many forecasts of it count: the latest of each forecaster."""
 
 
 @dataclass(frozen=True)
-class Entered:
-    """What came of a forecast that was sent."""
+class EntryResult:
+    """The verifier's reply to a forecast: a receipt, or a refusal."""
 
     receipt: Mapping[str, Any] | None = None
-    """Proves that the log has it; None where the verifier took none."""
+    """The receipt, which proves that the log has the forecast; None if the verifier refused it."""
     refused: str = ""
-    """Why it took none."""
+    """Why the verifier refused the forecast; empty if it took it."""
 
 
 @dataclass(frozen=True)
@@ -51,99 +54,118 @@ class ResolverPass:
     """What a pass of the resolver did."""
 
     counts: Mapping[str, int]
-    """Questions, by what became of them."""
+    """How many questions had each of :data:`OUTCOMES`."""
     problems: Mapping[str, str]
-    """Why something failed, by question."""
+    """Why the truth of a question could not be asked for, by the question's id."""
 
 
 class LedgerClient:
-    """What rounds ask of the verifier that holds their ledger."""
+    """The requests of rounds to the verifier that holds their ledger.
+
+    Args:
+        client: a client of the verifier, with an operator's token.
+    """
 
     def __init__(self, client: VerifierClient) -> None:
         self._client = client
         self._questions = client.questions
-        self._met = False
+        self._key_is_known = False
 
     def clock(self, name: str) -> int | None:
-        """Where a clock stands, in nanoseconds since the epoch; None where there is none of that name."""
+        """The time on a clock of the ledger, in nanoseconds since the epoch; None if there is no clock of this name."""
         status = self._questions.status()
-        found = status["now"] if name == REAL_CLOCK else status["clocks"].get(name)
-        return None if found is None else moment_ns(found)
+        now = status["now"] if name == REAL_CLOCK else status["clocks"].get(name)
+        return None if now is None else moment_ns(now)
 
     def advance(self, name: str, now_ns: int) -> int:
-        """Make a simulated clock, or move one forward; returns where it stands."""
+        """Make a simulated clock, or move it forward; returns the time on it, in nanoseconds since the epoch."""
         return moment_ns(self._questions.advance(name, now_ns))
 
     def questions(self, name: str) -> list[AskedQuestion]:
-        """The questions of a round, in the order in which they were asked."""
-        return [_read(one) for one in self._questions.list(round_name=name)]
+        """The questions of the round of this name, in the order in which they were asked."""
+        return [_read(row) for row in self._questions.list(round_name=name)]
 
     def waiting(self, series: str) -> list[AskedQuestion]:
-        """Questions of a series whose provider was asked and has no truth yet."""
-        found = map(_read, self._questions.list(state="resolvable"))
-        return [one for one in found if one.question.round.startswith(round_name(series, ""))]
+        """The questions of the series of this name whose provider was asked, and has no truth yet."""
+        resolvable = map(_read, self._questions.list(state="resolvable"))
+        return [asked for asked in resolvable if asked.question.round.startswith(round_name(series, ""))]
 
     def shown(self, question: Question) -> Mapping[str, Any] | None:
-        """What the market shows of a question now, which need not be asked yet."""
+        """What the market shows about a question at present; the question need not have been asked yet."""
         return self._questions.shown(question)
 
     def ask(self, questions: Sequence[Question]) -> None:
         """Ask questions, all or none of them.
 
         Raises:
-            UsageError: there are too many.
-            VerifierError: one of them is refused; with the problem ``idempotency-conflict`` where another of its id
-                was asked before.
+            UsageError: there are more than :data:`MOST`.
+            VerifierError: the verifier refuses one of them; with the problem ``idempotency-conflict`` if it has another
+                question of the same id.
         """
         if len(questions) > MOST:
             raise UsageError(f"{len(questions)} questions of one source in a round, expected at most {MOST}; split it")
         self._questions.ask(questions)
 
-    def forecast(self, question: str, answer: Mapping[str, Any], *, agent: str, version: str) -> Entered:
-        """Enter a forecast, unless the same agent has entered one.
+    def forecast(self, question: str, answer: Mapping[str, Any], *, agent: str, version: str) -> EntryResult:
+        """Enter a forecast, unless the same agent has entered one of the same question.
+
+        Args:
+            question: id of the question.
+            answer: the answer, in the form that the question asks for.
+            agent: name of the forecaster.
+            version: version of the forecaster.
 
         Returns:
-            What came of it: the receipt, or why the verifier took none.
+            The receipt, or why the verifier refuses the forecast.
         """
+        # The key is the same for every try, so that a repeated entry after a kill is answered as the first one was.
         try:
-            found = self._questions.forecast(
+            entry = self._questions.forecast(
                 question, answer, agent=agent, version=version, idempotency_key=sha256_of_text(f"{agent}/{question}")
             )
         except SubmissionError as error:
-            # A tick was killed, and the market shows something else by now; what was forecast then stays.
-            # And where its market has closed since it was looked at, there is nothing more to say.
+            # A conflict: a killed tick had entered a forecast, and the market shows something else by now. The first
+            # forecast stays. The other refusals: the market has closed since it was looked at.
             if error.problem not in REFUSALS:
                 raise
-            return Entered(refused=str(error))
-        if not self._met:  # as of a run that is made here: so receipts are held against the key that was met first
-            remember(str(found["receipt"]["key"]))
-            self._met = True
-        return Entered(receipt=found["receipt"])
+            return EntryResult(refused=str(error))
+        # Later receipts of this log are compared with the key that was met first, as they are for runs.
+        if not self._key_is_known:
+            remember(str(entry["receipt"]["key"]))
+            self._key_is_known = True
+        return EntryResult(receipt=entry["receipt"])
 
     def answers(self, question: str) -> dict[tuple[str, str], Mapping[str, Any]]:
-        """The latest answer of each agent to a question, by principal and agent."""
-        found = self._questions.forecasts(question=question)
-        return {(str(one["principal"]), str(one["agent"])): one["answer"] for one in found if one["counts"]}
+        """The latest answer of each forecaster to the question of this id, by principal and agent."""
+        rows = self._questions.forecasts(question=question)
+        return {(str(row["principal"]), str(row["agent"])): row["answer"] for row in rows if row["counts"]}
 
     def resolve(self) -> ResolverPass:
-        """Have what is due resolved and scored; providers that had no truth yet are left alone for a while."""
-        found = self._questions.resolve(everything=False)
-        return ResolverPass({name: int(found[name]) for name in OUTCOMES}, dict(found["problems"]))
+        """Have what is due resolved and scored; a provider that had no truth yet is not asked again too soon."""
+        done = self._questions.resolve(everything=False)
+        return ResolverPass({name: int(done[name]) for name in OUTCOMES}, dict(done["problems"]))
 
     def state(self, question: str) -> str:
-        """State of a question, such as ``scored``."""
+        """The state of the question of this id, such as ``scored``."""
         return str(self._questions.show(question)["state"])
 
     def decide(self, question: str, truth: float | None, *, evidence: Mapping[str, Any], reason: str) -> None:
-        """Decide a question as a person has; without a truth where there will be none."""
+        """Enter a person's decision on a question.
+
+        Args:
+            question: id of the question.
+            truth: the truth; None if there will be none, which makes the question void.
+            evidence: what the decision rests on, as JSON.
+            reason: the reason in words.
+        """
         self._questions.decide(question, truth, evidence=evidence, reason=reason)
 
     def void(self, question: str, reason: str) -> None:
-        """Give a question up."""
+        """Make the question of this id void, for the reason given."""
         self._questions.decide(question, None, evidence={"rule": reason}, reason=reason)
 
     def checkpoint(self) -> str:
-        """A signed checkpoint of the log."""
+        """A signed checkpoint of the log as it is at present."""
         return self._client.checkpoint()
 
 

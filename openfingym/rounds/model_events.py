@@ -1,11 +1,11 @@
-"""The generator ``model``: problems about events, read from the news by a language model.
+"""The generator of events ``model``: problems about events, which a language model reads from the news.
 
-A definition names it with ``events = "model"``. Which model, and what may be spent on it, is in the environment of who
-runs the rounds, beside the endpoint's own variables:
+A definition names it with ``events = "model"``. Which model it is, and how much may be spent, is in the environment of
+whoever runs the rounds, beside the endpoint's own variables:
 
 =============================  =======================================================================
 ``OPENFINGYM_EVENTS_MODEL``    name of the model
-``OPENFINGYM_EVENTS_TURNS``    most answers in all weeks together; 2000 where it is not set
+``OPENFINGYM_EVENTS_TURNS``    most answers in all weeks together; 2000 if it is not set
 =============================  =======================================================================
 
 Prompts and answers are kept in ``<store>/asked/MODEL/asked.jsonl``. A week that is generated again, as by
@@ -29,13 +29,14 @@ from openfingym.suites.findeepforecast.world.known import KnownWorld
 
 MODEL_VARIABLE, TURNS_VARIABLE = "OPENFINGYM_EVENTS_MODEL", "OPENFINGYM_EVENTS_TURNS"
 MOST_TURNS = 2000
+"""Most answers in all weeks together, if the environment does not say."""
 
 
 class ModelEvents:
     """Generates problems about events with the model that the environment names.
 
     Raises:
-        UsageError: it names none, or the number of answers is none.
+        UsageError: the environment names no model, or states a number of answers that is not a whole number above 0.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,8 @@ class ModelEvents:
     def generate(
         self, world: KnownWorld, week: Week, wanted: Mapping[Stratum, int], asked: Collection[str], seed: int
     ) -> DrawnProblems:
-        """As :class:`~openfingym.suites.findeepforecast.generation.protocols.NonRecurrentGenerator` has it."""
+        """See :class:`~openfingym.suites.findeepforecast.generation.protocols.NonRecurrentGenerator`."""
+        # In the store and not with a series, so that `rounds prove` on this machine finds the same answers.
         folder = store.home() / "asked" / re.sub(r"[^A-Za-z0-9._-]+", "_", self._spec.name).strip(".")
         with kept_model(self._spec, folder, allowance=self._allowance) as model:
             stages = EventGenerator(ModelSignals(model), ModelRelevance(model), ModelQuestions(model))

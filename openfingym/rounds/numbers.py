@@ -1,4 +1,4 @@
-"""Questions about a number to come, in each form that one may have."""
+"""Questions about a future number, such as a price or a figure, in each form in which it can be asked for."""
 
 from __future__ import annotations
 
@@ -11,41 +11,52 @@ from openfingym.questions.question import Form, Measure, Question
 from openfingym.rounds.generator import Round
 
 NUMBER_FORMS: tuple[Form, ...] = tuple(form for form in get_args(Form) if form not in {"choice", "probabilities"})
-"""Forms in which a number is asked for; ``probability`` is that of a number above the one that is shown now."""
+"""Forms in which a number can be asked for; ``probability`` asks how likely it is above the number shown at present."""
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Levels of the quantiles that are asked for."""
 COVERAGE = 0.9
+"""Probability with which an interval that is asked for should cover the number."""
 LEVEL_DIGITS = 6
-"""Significant digits of the number that one above is asked for, so that the text says all of it."""
+"""Significant digits to which the present number is rounded as a threshold, so that the text states all its digits."""
 LONGEST_SLUG = 60
+"""Most characters of a part of an id."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number to come."""
+    """A future number that is asked for."""
 
     key: str
-    """Names it within its source and round."""
+    """Name of the number within its source and round; the keys of its questions begin with it."""
     what: str
-    """As it is asked for, such as ``the price of BTCUSDT on 2026-12-03``."""
+    """The number in words, such as ``the price of BTCUSDT on 2026-12-03``."""
     unit: str
+    """Unit of the number, such as ``USD``."""
     settled_ns: int
-    """When it is there."""
+    """The moment from which on the number is known, in nanoseconds since the epoch."""
     provider: str
+    """Name of the provider that knows the number."""
     query: dict[str, str | float]
+    """The query for the number, in the form of its provider."""
     measure: Measure | None = None
+    """What the number measures, by which a forecast of it counts as correct; None if none does."""
     mark: str = ""
     """What the text of each question begins with, such as ``SIMULATED: ``."""
     above: str = "above"
-    """Key of the provider's query for the number that one above is asked for."""
+    """Key of the provider's query for the threshold of a probability."""
     common: dict[str, Any] = field(default_factory=dict)
-    """Category, market and rules."""
+    """Other fields that all its questions have: category, market and rules."""
 
     def question(self, one: Round, form: Form) -> Question:
-        """A question of a round about it.
+        """A question about the number.
+
+        Args:
+            one: the round that asks it.
+            form: the form in which the number is asked for, one of :data:`NUMBER_FORMS`.
 
         Raises:
-            DataError: one above today's is asked for, and nothing is shown today.
-            OpenFinGymError: what is shown today cannot be asked for.
+            DataError: a probability is asked for, and no present number is shown that would be its threshold.
+            OpenFinGymError: the present number cannot be looked up.
         """
         plain = one.question(
             f"{self.key}-{form}",
@@ -78,8 +89,10 @@ class Number:
         return plain
 
     def _level(self, one: Round, question: Question) -> float:
+        """The present number, rounded, which is the threshold of a probability."""
         shown = one.shown(question) or {}
         price = shown.get("price")
+        # JSON's true and false are integers to Python.
         if not isinstance(price, int | float) or isinstance(price, bool):
             raise DataError(
                 f"{question.id}: {self.provider} shows no number now, above which one could be asked for; leave "

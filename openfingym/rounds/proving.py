@@ -1,4 +1,6 @@
-"""Proving a series: each of its rounds is generated again without what became known after it was asked."""
+"""Proving that the questions of a series know nothing of the future: each round is generated again on a copy of its
+vault that ends when the round was asked, and must come out the same.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Provable(Protocol):
-    """A generator whose rounds can be generated again from what was known."""
+    """A generator whose rounds can be generated again from what was known at the time."""
 
     def prove(self, one: Round, options: Any, asked: Sequence[Question]) -> WeekProof:
         """Generate a round again without what became known after it was generated, and compare.
@@ -25,46 +27,51 @@ class Provable(Protocol):
         Args:
             one: the round as it was: with the time at which its questions were made, and what was asked before it.
             options: options of the source that asked, as the definition of the series states them.
-            asked: its questions of this source, in their order, as the ledger has them; at least one.
+            asked: the questions that the source asked in the round, in their order in the ledger; at least one.
         """
 
 
 def prove_generation(book: Book, ledger: LedgerClient, weeks: int | None = None) -> Iterator[tuple[str, WeekProof]]:
-    """Prove the rounds of a series that were asked, one after another, with the name of each source.
+    """Prove the rounds of a series that were asked, in order.
 
     Args:
         book: the folder of the series.
         ledger: a client of the verifier that holds its questions.
-        weeks: how many rounds, from the first on; None for all.
+        weeks: how many rounds to prove, from the first on; None for all.
+
+    Yields:
+        The name of a source, and the proof of one of its rounds.
 
     Raises:
-        UsageError: no source of the series can be proved, since its truths come from no vault.
+        UsageError: no source of the series can be proved, since none generates its questions from a vault.
         StoreError: a copy of a vault cannot be written.
     """
     series = book.series
-    sources = {name: one for name, one in series.asked.items() if isinstance(one.generator, Provable)}
+    sources = {name: source for name, source in series.asked.items() if isinstance(source.generator, Provable)}
     if not sources:
         raise UsageError(f"{series.name}: none of its sources generates from a vault, so that nothing can be proved")
     now_ns = ledger.clock(series.clock_name)
+    # A generator avoids what it has asked before, so each round is proved with the questions of those before it.
     earlier: dict[str, list[Question]] = {name: [] for name in sources}
     rounds = series.rounds(book.since_ns, -1 if now_ns is None else now_ns)
     for times in list(rounds)[:weeks]:
-        asked = [one.question for one in ledger.questions(round_name(series.name, times.week))]
+        asked = [row.question for row in ledger.questions(round_name(series.name, times.week))]
         for name, source in sources.items():
             prefix = f"{round_name(series.name, times.week)}/{name}/"
-            own = [one for one in asked if one.id.startswith(prefix)]
+            own = [question for question in asked if question.id.startswith(prefix)]
             if own:
                 before = tuple(earlier[name])
-                one = Round(series, name, times, own[0].generated_ns, _nothing, _known(before))
+                again = Round(series, name, times, own[0].generated_ns, _nothing, _known(before))
                 assert isinstance(source.generator, Provable)
-                yield name, source.generator.prove(one, source.options, own)
+                yield name, source.generator.prove(again, source.options, own)
             earlier[name] += own
 
 
 def _known(questions: tuple[Question, ...]) -> Callable[[], tuple[Question, ...]]:
+    # A function of its own, since a lambda within the loop would see the questions of the last round.
     return lambda: questions
 
 
 def _nothing(question: Question) -> dict[str, Any] | None:  # noqa: ARG001
-    """No market shows anything of a round that is proved."""
+    """What a market shows about a question of a round that is proved: nothing."""
     return None

@@ -1,4 +1,4 @@
-"""What forecasters said, kept word by word: a file a week and forecaster, to which lines are appended."""
+"""Records of what forecasters said, word by word: a file for each week and forecaster, to which lines are appended."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from openfingym.rounds.forecaster import Said
 
 FOLDER = "records"
 NAMED = ("question", "state", "answer", "reason", "agent", "version", "at")
-"""What every line says; the rest is the forecaster's record."""
+"""Keys of a line that are written here; all others are of the forecaster's own record."""
 
 
 @dataclass
 class Records:
-    """What one forecaster said in one week. A context manager, while it is written to.
+    """The file of what one forecaster said in one week; a context manager, within which it can be written to.
 
     Attributes:
-        said: the latest of each question that is final, by the question's id.
+        path: path of the file.
+        agent: name of the forecaster in the ledger.
+        version: version of the forecaster in the ledger.
+        said: what was said last of each question, by the question's id, without errors, after which it is asked again.
     """
 
     path: Path
@@ -40,41 +43,50 @@ class Records:
 
     @classmethod
     def of(cls, book: Book, week: str, agent: str, version: str) -> Records:
-        """The records of a forecaster in a week, as far as they go.
+        """The records of a forecaster in a week, with what earlier runs have written.
+
+        Args:
+            book: the folder of the series.
+            week: ISO week of the round, such as ``2026-W48``.
+            agent: name of the forecaster in the ledger.
+            version: version of the forecaster in the ledger.
 
         Raises:
             StoreError: the file cannot be read.
         """
-        found = cls(book.folder / week / FOLDER / f"{file_name(agent)}.jsonl", agent, version)
-        for line in _lines(found.path):
-            said = _read(line, found.path)
+        records = cls(book.folder / week / FOLDER / f"{file_name(agent)}.jsonl", agent, version)
+        for line in _lines(records.path):
+            said = _read(line, records.path)
             if said.state != "error":
-                found.said[said.question] = said
-        return found
+                records.said[said.question] = said
+        return records
 
     def __enter__(self) -> Records:
         with store_errors(self.path, store.ELSEWHERE):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-            # A line that its writer did not finish was never kept.
+            # A killed writer may have left half a line, to which the next line would be appended. It is dropped: `keep`
+            # has not returned for it.
             os.ftruncate(self._descriptor, _whole(self._descriptor))
         return self
 
     def __exit__(self, *_: object) -> None:
         descriptor, self._descriptor = self._descriptor, -1
+        # Once a week and not at every line: what a power cut takes is asked for again, and a forecast that was entered
+        # is in the ledger.
         with contextlib.suppress(OSError):
             os.fsync(descriptor)
         os.close(descriptor)
 
     def keep(self, said: Said, now_ns: int) -> None:
-        """Append what was said; it is in the file when this returns. From any thread.
+        """Append what was said, which is in the file when this returns. It may be called from any thread.
 
         Args:
-            said: what was said of a question.
-            now_ns: when, by the clock of the series.
+            said: what the forecaster said of a question.
+            now_ns: the time by the clock of the series, in nanoseconds since the epoch.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the line cannot be written.
         """
         line: dict[str, Any] = {
             "question": said.question,
@@ -84,7 +96,9 @@ class Records:
         }
         line |= {"state": said.state, "reason": said.reason}
         line |= {} if said.answer is None else {"answer": dict(said.answer)}
-        text = json.dumps({**line, **{k: v for k, v in said.record.items() if k not in NAMED}}, ensure_ascii=True)
+        # The forecaster's record must not replace who said what, and when.
+        own = {key: value for key, value in said.record.items() if key not in NAMED}
+        text = json.dumps({**line, **own}, ensure_ascii=True)
         with self._lock, store_errors(self.path, store.ELSEWHERE):
             _write_all(self._descriptor, text.encode() + b"\n")
             if said.state != "error":
@@ -92,18 +106,20 @@ class Records:
 
 
 def _write_all(descriptor: int, content: bytes) -> None:
+    """Append these bytes, all or none of them."""
     size = os.fstat(descriptor).st_size
     try:
         while content:
             content = content[os.write(descriptor, content) :]
     except OSError:
+        # On a full disk a part may have been written, to which the next line would be appended.
         with contextlib.suppress(OSError):
-            os.ftruncate(descriptor, size)  # half a line would end the next one
+            os.ftruncate(descriptor, size)
         raise
 
 
 def _whole(descriptor: int) -> int:
-    """Bytes of a file up to its last line that was finished."""
+    """How many bytes of a file its finished lines have, read backwards in pieces of 64 KiB."""
     size = os.fstat(descriptor).st_size
     while size:
         begin = max(0, size - 65_536)
@@ -115,6 +131,7 @@ def _whole(descriptor: int) -> int:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
+    """The finished lines of a file; none if there is no file."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -125,8 +142,9 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _read(line: bytes, path: Path) -> Said:
+    """What a line says, without the forecaster's own record."""
     try:
-        found: Mapping[str, Any] = json.loads(line)
-        return Said(str(found["question"]), found["state"], found.get("answer"), str(found.get("reason", "")))
+        row: Mapping[str, Any] = json.loads(line)
+        return Said(str(row["question"]), row["state"], row.get("answer"), str(row.get("reason", "")))
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path}: a line of it is no record ({error}); move the file away") from error

@@ -1,8 +1,8 @@
-"""Reference forecasters, which a tick enters for every question: what a forecaster must beat.
+"""Reference forecasters, which a tick enters for every question: what any other forecaster must beat.
 
-``naive`` knows nothing of a question: one half, or how often the like happens where that is shown, the same probability
-for each outcome, or, of a number, that it stays where it is. ``market-implied`` repeats what the market shows. Neither
-forecasts what it has nothing to say of.
+``naive`` knows nothing of a question. It answers one half, or how often such events happen if that is shown; the same
+probability for each outcome; or, for a number, that it stays where it is. ``market-implied`` repeats what the market
+shows. Neither answers a question about which nothing is shown that it needs.
 """
 
 from __future__ import annotations
@@ -20,24 +20,29 @@ VERSION = "1"
 
 
 def reference_answers(question: Question, shown: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """The answers of the reference forecasters to a question, by their names.
+    """The answers of the reference forecasters to a question, by the names of the forecasters.
 
     Args:
-        question: what the reference forecasters answer.
-        shown: what the market shows; None where it shows nothing.
+        question: the question to answer.
+        shown: what the market shows about it; None if it shows nothing.
     """
     market = market_forecast(question, shown)
-    values = {NAIVE: naive_forecast(question, market, shown), MARKET: market}
-    return {name: answer_document(question, found) for name, found in values.items() if found is not None}
+    forecasts = {NAIVE: naive_forecast(question, market, shown), MARKET: market}
+    return {name: answer_document(question, values) for name, values in forecasts.items() if values is not None}
 
 
 def answer_document(question: Question, values: Sequence[float]) -> dict[str, Any]:
-    """The values of an answer as it is sent; the other way round than :func:`openfingym.questions.read_answer`."""
-    said: Any = list(values)
+    """An answer as the JSON that is sent; the inverse of :func:`openfingym.questions.read_answer`.
+
+    Args:
+        question: the question that is answered.
+        values: the values of the answer; for a question with a choice, the index of the outcome.
+    """
+    stated: Any = list(values)
     if question.form == "probabilities":
-        said = dict(zip(question.outcomes, values, strict=True))
+        stated = dict(zip(question.outcomes, values, strict=True))
     elif question.form == "choice":
-        said = question.outcomes[int(values[0])]
+        stated = question.outcomes[int(values[0])]
     elif question.form in {"probability", "value"}:
-        said = values[0]
-    return {question.form: said} | ({"unit": question.unit} if question.unit else {})
+        stated = values[0]
+    return {question.form: stated} | ({"unit": question.unit} if question.unit else {})

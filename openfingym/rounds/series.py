@@ -1,4 +1,4 @@
-"""The definition of a series of rounds: a TOML file that says when it asks, what, and by whose clock."""
+"""The definition of a series of rounds: a TOML file that says when it asks, what it asks, and by which clock."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 class SourceTable(BaseModel):
-    """One of ``[[sources]]``: a generator, and its own options."""
+    """A table of ``[[sources]]``: a generator, and the options for it."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -37,42 +37,50 @@ class SourceTable(BaseModel):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Everything but the generator's name."""
+        """All values of the table except the generator."""
         return dict(self.model_extra or {})
 
 
 @dataclass(frozen=True)
 class LoadedSource:
-    """A source with its generator."""
+    """A source whose generator is loaded and whose options are checked."""
 
     generator: Generator[Any]
+    """The generator that makes the questions of the source."""
     options: Options
+    """The options of the source, of the class that the generator asks for."""
 
 
 class Series(Section):
     """A series of rounds; see docs/rounds.md for the file."""
 
     name: str
-    """Lower-case letters, digits and dashes; its rounds and questions begin with it."""
+    """Name of the series, of lower-case letters, digits and dashes; names of its rounds and questions begin with it."""
     title: str
+    """Title of the series, as people read it."""
     clock: Clock
-    """Whose time counts: the verifier's own; one that moves only as ``tick --now`` says; or one that moves so through a
-    recorded past, whose truths are real."""
+    """The clock that counts: ``real`` for the verifier's own, ``simulated`` for one that moves only as ``tick --now``
+    says, ``replayed`` for one that moves in the same way through a recorded past, whose truths are real."""
     timezone: str
-    """Zone of the schedule, by its IANA name."""
+    """Time zone of the schedule, by its IANA name."""
     start: datetime | None = None
-    """No round is generated before; a clock that is moved begins there. None for when the series is begun."""
+    """The moment before which no round is generated, and at which a simulated or replayed clock begins; None for the
+    moment at which ``rounds init`` begins the series."""
     weeks: Annotated[int, Field(gt=0, le=1000)] | None = None
-    """How many rounds there are; None where they go on."""
+    """How many rounds there are; None if they go on without end."""
     schedule: Schedule
+    """When each round is generated, is due, is resolved and published."""
     sources: tuple[SourceTable, ...]
+    """The sources that ask the questions of every round."""
 
     _lists = field_validator("sources", mode="before")(as_tuple)
+    # Filled by `make`, since generators are no plain values that pydantic could check.
     _asked: dict[str, LoadedSource] = PrivateAttr(default_factory=dict)
 
     @field_validator("name")
     @classmethod
     def _plain(cls, value: str) -> str:
+        # A series names its simulated clock in the ledger, where the verifier's own is called "real".
         if not NAME.fullmatch(value) or value == REAL_CLOCK:
             raise ValueError(f"expected 1 to 40 lower-case letters, digits and dashes, not 'real'; found {value!r}")
         return value
@@ -89,6 +97,7 @@ class Series(Section):
     @field_validator("start")
     @classmethod
     def _aware(cls, value: datetime | None) -> datetime | None:
+        # Without a zone it would be another moment on each machine.
         if value is not None and value.utcoffset() is None:
             raise ValueError(f"{value.isoformat()} has no time zone; write it with one, such as {value.isoformat()}Z")
         return value
@@ -103,137 +112,150 @@ class Series(Section):
 
     @classmethod
     def read(cls, path: Path, folder: Path | None = None, changes: Mapping[str, object] | None = None) -> Self:
-        """Read a definition's file, with what its generators say of their options.
+        """Read the file of a definition, load its generators, and check the options for them.
 
         Args:
             path: path of the TOML file.
-            folder: what paths in it are relative to; None for the file's own folder.
-            changes: what holds in the place of what the file says, such as ``clock`` and ``weeks``.
+            folder: folder to which paths in the file are relative; None for the file's own folder.
+            changes: values that replace those of the file, by their keys, such as ``clock`` and ``weeks``.
 
         Raises:
-            UsageError: it cannot be read, or says what it may not; the message names the key.
+            UsageError: the file cannot be read, or one of its values is not allowed; the message names the key.
         """
         data = read_toml(path, "the definition of the rounds")
         return cls.make(_placed(data, folder or path.parent) | dict(changes or {}), str(path))
 
     @classmethod
     def make(cls, data: Mapping[str, object], source: str) -> Self:
-        """Check plain values.
+        """Make a series of the values of a definition, load its generators, and check the options for them.
+
+        Args:
+            data: the values, by their keys.
+            source: name of the definition for error messages, such as its path.
 
         Raises:
-            UsageError: with one clause a problem, each naming the key.
+            UsageError: some values are not allowed; the message has a clause for each, which names its key.
         """
         series = checked(cls, data, source)
-        found: dict[str, LoadedSource] = {}
-        for number, one in enumerate(series.sources):
+        loaded: dict[str, LoadedSource] = {}
+        for number, table in enumerate(series.sources):
             where = f"{source}: sources[{number}]"
-            generator = find_generator(one.generator, where)
-            options = checked(generator.options, one.options, where)
-            name = options.name or Path(one.generator).stem
+            generator = find_generator(table.generator, where)
+            options = checked(generator.options, table.options, where)
+            name = options.name or Path(table.generator).stem
+            # The name is part of the ids of the questions, by which they are assigned to the source again.
             if not NAME.fullmatch(name):
                 raise UsageError(f"{where}: name: expected lower-case letters, digits and dashes, found {name!r}")
-            if name in found:
+            if name in loaded:
                 raise UsageError(f"{where}: name: there is another source {name!r}; give each a name of its own")
             if series.clock not in options.clocks:
-                raise UsageError(f"{where}: {_unfit(one.generator, series.clock, options)}")
-            found[name] = LoadedSource(generator, options)
-        series._asked.update(found)
+                raise UsageError(f"{where}: {_unfit(table.generator, series.clock, options)}")
+            loaded[name] = LoadedSource(generator, options)
+        series._asked.update(loaded)
         return series
 
     @property
     def asked(self) -> Mapping[str, LoadedSource]:
-        """Its sources by their names, each with its generator."""
+        """The sources with their generators, by the names of the sources."""
         return self._asked
 
     @property
     def simulated(self) -> bool:
-        """Whether its truths are made up, or its time is no real one."""
+        """Whether its truths are made up, or its time is not the real one."""
         return self.clock == "simulated"
 
     @property
     def replayed(self) -> bool:
-        """Whether it asks of a recorded past, which passes once more."""
+        """Whether it asks about a recorded past as if that were still to come."""
         return self.clock == "replayed"
 
     @property
     def moved(self) -> bool:
-        """Whether its time moves only as it is told."""
+        """Whether its clock is simulated or replayed, and so moves only when the operator moves it."""
         return self.clock != REAL_CLOCK
 
     @property
     def clock_name(self) -> str:
-        """Name of its clock in the ledger: ``real``, or its own."""
+        """Name of its clock in the ledger: ``real``, or one that belongs to this series alone."""
         return {REAL_CLOCK: REAL_CLOCK, "replayed": f"{REPLAYED}{self.name}"}.get(self.clock, self.name)
 
     @property
     def mark(self) -> str:
-        """What is said of its clock wherever something of it is shown: SIMULATED, REPLAYED, or nothing."""
+        """The word that stands wherever something of the series is shown: SIMULATED or REPLAYED; empty for the real
+        clock.
+        """
         return self.clock.upper() if self.moved else ""
 
     def rounds(self, since_ns: int, until_ns: int) -> Iterator[RoundTimes]:
-        """Its rounds whose generation lies in a stretch of time, both ends included, in order.
+        """The rounds that are generated between two moments, both included, in order.
 
         Args:
-            since_ns: when it was begun, from which its :attr:`weeks` are counted.
-            until_ns: the last moment.
+            since_ns: the moment at which the series was begun, from which :attr:`weeks` are counted, in nanoseconds
+                since the epoch.
+            until_ns: the later moment, in nanoseconds since the epoch.
         """
         return itertools.islice(self.schedule.rounds(self.zone, since_ns, until_ns), self.weeks)
 
     @cached_property
     def zone(self) -> ZoneInfo:
-        """Zone of the schedule."""
+        """Time zone of the schedule."""
         return ZoneInfo(self.timezone)
 
     @property
     def start_ns(self) -> int | None:
-        """:attr:`start` in nanoseconds since the epoch."""
+        """:attr:`start` in nanoseconds since the epoch; None if the definition does not state it."""
         return None if self.start is None else moment_ns(self.start)
 
 
 def _unfit(generator: str, clock: str, options: Options) -> str:
-    """Why a source cannot be asked by a clock."""
+    """Why a source cannot be asked by this clock."""
     why = {
         True: "makes up its truths",
         False: "asks of a recorded past" if options.clocks == {"replayed"} else "asks of no recorded past",
     }[options.is_simulated]
-    allowed = " or ".join(repr(one) for one in CLOCKS if one in options.clocks)
+    allowed = " or ".join(repr(name) for name in CLOCKS if name in options.clocks)
     return f"the generator {generator!r} {why}, which needs clock = {allowed}; found {clock!r}"
 
 
 def find_definition(name: str) -> Path:
-    """The file of a definition: a path, or the name of one that the library brings.
+    """The file of a definition.
+
+    Args:
+        name: path of the file, or name of a definition that comes with the library, such as ``weekly``.
 
     Raises:
-        UsageError: there is neither.
+        UsageError: there is neither such a file nor such a definition.
     """
     path = Path(name)
+    # A path that does not exist is a file too, so that the message names it and not the library's definitions.
     if path.suffix == ".toml" or path.is_file():
         return path
-    brought = {one.stem: one for one in sorted(_brought().glob("*.toml"))}
-    if name not in brought:
+    included = {file.stem: file for file in sorted(_included().glob("*.toml"))}
+    if name not in included:
         raise UsageError(
-            f"{name}: no file, and the library brings no rounds of that name; it has {', '.join(sorted(brought))}"
+            f"{name}: no file, and the library brings no rounds of that name; it has {', '.join(sorted(included))}"
         )
-    return brought[name]
+    return included[name]
 
 
-def _brought() -> Path:
-    """Folder of the definitions that the library brings: in a wheel inside the library, in a checkout beside it."""
+def _included() -> Path:
+    """Folder of the definitions that come with the library: inside it in a wheel, beside it in a checkout."""
     package = Path(str(resources.files("openfingym")))
     installed = package / "_rounds"
     return installed if installed.is_dir() else package.parent / "rounds"
 
 
 def _placed(data: dict[str, object], folder: Path) -> dict[str, object]:
-    """Make paths of generators absolute."""
+    """The values of a definition, with absolute paths of generators."""
     sources = data.get("sources")
+    # What is no list is reported when the values are checked.
     if not isinstance(sources, list):
         return data
     return data | {
         "sources": [
-            one | {"generator": str((folder / one["generator"]).absolute())}
-            if isinstance(one, dict) and str(one.get("generator", "")).endswith(".py")
-            else one
-            for one in sources
+            table | {"generator": str((folder / table["generator"]).absolute())}
+            if isinstance(table, dict) and str(table.get("generator", "")).endswith(".py")
+            else table
+            for table in sources
         ]
     }

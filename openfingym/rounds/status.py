@@ -1,4 +1,4 @@
-"""Where a series stands: its rounds, what is due, and what comes next."""
+"""The status of a series: its rounds, what is due, and what comes next."""
 
 from __future__ import annotations
 
@@ -17,29 +17,34 @@ if TYPE_CHECKING:
     from openfingym.rounds.schedule import RoundTimes
 
 SHOWN = 12
-"""Latest rounds that are told of."""
+"""How many rounds are shown by default, the latest ones."""
 SETTLED = frozenset({"scored", "void"})
+"""States of questions that do not wait for anything."""
 
 
 @dataclass(frozen=True)
 class RoundStatus:
-    """A round as it stands."""
+    """The status of a round; moments are in nanoseconds since the epoch."""
 
     week: str
+    """ISO week of the round."""
     state: str
     """``ungenerated``, ``open``, ``closed``, ``settled`` (all its questions are scored or void) or ``missed``."""
     generated_ns: int
+    """The moment from which on the round is generated."""
     deadline_ns: int
+    """The moment from which on it takes no more forecasts."""
     resolved_ns: int
+    """The moment at which truths are asked for the first time."""
     forecasts: int
-    """Forecasts that count, of all forecasters."""
+    """How many forecasts count, of all forecasters together."""
     questions: Mapping[str, int]
-    """Its questions by their states."""
+    """How many of its questions are in each state."""
     due: tuple[str, ...]
-    """What a tick would do about it now."""
+    """What a tick would do about the round now, in words."""
 
     def to_dict(self) -> dict[str, Any]:
-        """It as JSON."""
+        """The status as JSON."""
         return {
             "round": self.week,
             "state": self.state,
@@ -54,55 +59,61 @@ class RoundStatus:
 
 @dataclass(frozen=True)
 class SeriesStatus:
-    """A series as it stands."""
+    """The status of a series; moments are in nanoseconds since the epoch."""
 
     now_ns: int
-    """By its own clock."""
+    """The time on the clock of the series."""
     rounds: tuple[RoundStatus, ...]
-    """The latest, in order."""
+    """The latest rounds, in order."""
     earlier: int
     """How many rounds there were before these."""
     next_ns: int
-    """When something is due next."""
+    """The moment at which something is due next."""
     next_what: str
-    """What that is."""
+    """What is due at that moment, such as ``generate``."""
 
 
 def status(book: Book, ledger: LedgerClient, shown: int = SHOWN) -> SeriesStatus:
-    """Where a series stands, by its own clock; changes nothing.
+    """The status of a series by its own clock; nothing is changed.
 
     Args:
         book: the folder of the series.
         ledger: a client of the verifier that holds its questions.
-        shown: how many rounds to tell of, the latest ones.
+        shown: how many rounds to describe, the latest ones.
     """
     series = book.series
     now_ns = ledger.clock(series.clock_name)
-    # A clock that is moved, and that nobody has moved yet stands at its beginning.
+    # A simulated clock is made by the first tick; until then it stands at the beginning.
     now_ns = book.since_ns if now_ns is None else now_ns
-    times = list(series.rounds(book.since_ns, now_ns))
-    found = [_round(book, one, ledger.questions(round_name(series.name, one.week)), now_ns) for one in times[-shown:]]
+    rounds = list(series.rounds(book.since_ns, now_ns))
+    described = [
+        _round(book, times, ledger.questions(round_name(series.name, times.week)), now_ns) for times in rounds[-shown:]
+    ]
     schedule = series.schedule
     by_name = {"generate": schedule.generate, "close": schedule.deadline}
     by_name |= {"resolve": schedule.resolve, "publish": schedule.publish}
+    # Of several things that are due at the same moment, all are named.
     coming = {name: at.first(series.zone, now_ns) for name, at in by_name.items()}
     following = min(coming.values())
     what = ", ".join(name for name, at in coming.items() if at == following)
-    return SeriesStatus(now_ns, tuple(found), len(times) - len(found), following, what)
+    return SeriesStatus(now_ns, tuple(described), len(rounds) - len(described), following, what)
 
 
 def _round(book: Book, times: RoundTimes, asked: list[AskedQuestion], now_ns: int) -> RoundStatus:
-    states = Counter(one.state for one in asked)
+    """The status of a round whose questions were ``asked``."""
+    states = Counter(row.state for row in asked)
     over_ns = deadline_of(times, asked)
     late = now_ns >= over_ns
+    # What a tick would do, by the conditions of `openfingym.rounds.tick`.
     due = []
     if not late and now_ns < times.deadline_ns:
+        # An id is the name of the round, that of the source and a key. A source asks all its questions at once.
         prefix = f"{round_name(book.series.name, times.week)}/"
-        sources = {one.question.id.removeprefix(prefix).partition("/")[0] for one in asked}
+        sources = {row.question.id.removeprefix(prefix).partition("/")[0] for row in asked}
         due += [f"generate {name}" for name in book.series.asked if name not in sources]
     elif late and not asked and not book.has(times.week, MISSED):
         due.append("record as missed")
-    waiting = sum(one.state not in SETTLED and one.question.evaluation_ns <= now_ns for one in asked)
+    waiting = sum(row.state not in SETTLED and row.question.evaluation_ns <= now_ns for row in asked)
     if waiting:
         due.append(f"resolve {waiting}")
     if late and asked and times.published_ns <= now_ns and not book.has(times.week, REPORT):
@@ -119,7 +130,7 @@ def _round(book: Book, times: RoundTimes, asked: list[AskedQuestion], now_ns: in
         times.generated_ns,
         over_ns,
         times.resolved_ns,
-        sum(one.forecasts for one in asked),
+        sum(row.forecasts for row in asked),
         dict(states),
         tuple(due),
     )

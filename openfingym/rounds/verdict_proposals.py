@@ -1,4 +1,4 @@
-"""Verdicts on questions that only a person can decide: proposals from the evidence, and what the ledger is told."""
+"""Verdicts on questions that only a person can decide: proposals from the evidence, and their way into the ledger."""
 
 from __future__ import annotations
 
@@ -22,21 +22,29 @@ if TYPE_CHECKING:
     from openfingym.suites.findeepforecast.truth.verdicts import Agreement, VerdictQueue
 
 MANUAL = "manual"
-"""Provider of questions that a person decides."""
+"""Name of the provider of questions that a person decides."""
 
 
 @dataclass(frozen=True)
 class LedgerVerdicts:
-    """The ledger, as verdicts need it."""
+    """Enters verdicts into the ledger."""
 
     ledger: LedgerClient
+    """A client of the verifier that holds the questions."""
 
     def state(self, question: str) -> str:
-        """State of a question."""
+        """The state of the question of this id, such as ``scored``."""
         return self.ledger.state(question)
 
     def decide(self, question: str, truth: float | None, *, evidence: Mapping[str, Any], reason: str) -> None:
-        """Decide a question: 1 for YES, 0 for NO, None where there will be no truth."""
+        """Enter the verdict on a question.
+
+        Args:
+            question: id of the question.
+            truth: 1 for YES, 0 for NO, None if there will be no truth.
+            evidence: what the verdict rests on, as JSON.
+            reason: the reason in words.
+        """
         self.ledger.decide(question, truth, evidence=evidence, reason=reason)
 
 
@@ -47,40 +55,50 @@ def propose(
     gatherer: EvidenceGatherer | None = None,
     adjudicator: Adjudicator | None = None,
 ) -> int:
-    """Put what waits for a person's verdict into the queue, with the evidence as of now; returns how many there are.
+    """Put the questions that wait for a person's verdict into the queue, each with evidence and a proposal.
 
     Args:
         book: the folder of the series.
         ledger: a client of the verifier that holds its questions.
-        queue: where the cases go; one that is decided stays as it is.
-        gatherer: gathers evidence; None for rules.
-        adjudicator: proposes; None for rules.
+        queue: the queue of cases, in which a case that is decided stays as it is.
+        gatherer: gathers the evidence as of the present time of the series; None for the rules of the library.
+        adjudicator: proposes a verdict from the evidence; None for the rules of the library.
+
+    Returns:
+        How many questions were put into the queue.
     """
     now_ns = ledger.clock(book.series.clock_name)
     by_source: dict[str, list[Question]] = {}
-    for one in ledger.waiting(book.series.name):
-        if one.question.provider == MANUAL and one.question.form == "probability":
-            name = one.question.id.removeprefix(f"{one.question.round}/").partition("/")[0]
-            by_source.setdefault(name, []).append(one.question)
-    found = 0
+    for row in ledger.waiting(book.series.name):
+        if row.question.provider == MANUAL and row.question.form == "probability":
+            name = row.question.id.removeprefix(f"{row.question.round}/").partition("/")[0]
+            by_source.setdefault(name, []).append(row.question)
+    proposed = 0
     for name, questions in by_source.items():
         source = book.series.asked.get(name)
         if source is None or now_ns is None or not isinstance(source.generator, KnowsWorld):
             continue
+        # As of now, not of the round: evidence is what has become known since.
         world = source.generator.world(source.options, datetime.fromtimestamp(now_ns // 10**9, UTC))
-        problems: list[ForecastProblem] = [source.generator.problem(one) for one in questions]
-        events = [(q, p) for q, p in zip(questions, problems, strict=True) if isinstance(p.about, ForecastEvent)]
+        problems: list[ForecastProblem] = [source.generator.problem(question) for question in questions]
+        # Figures are decided by their first print, events by evidence.
+        events = [
+            (question, problem)
+            for question, problem in zip(questions, problems, strict=True)
+            if isinstance(problem.about, ForecastEvent)
+        ]
         evidence = (gatherer or RuleEvidence()).gather(world, [problem for _, problem in events])
         for (question, problem), gathered in zip(events, evidence, strict=True):
             proposal = (adjudicator or RuleAdjudicator()).propose(problem, gathered)
             queue.propose(question.id, question.text, proposal, gathered)
-            found += 1
-    return found
+            proposed += 1
+    return proposed
 
 
 def agreement_with_record(book: Book, ledger: LedgerClient) -> Agreement | None:
-    """How far the rules' proposals agree with the record of a made-up world, of the first source that asks of one; None
-    where none does.
+    """How far the proposals of the rules agree with the record of a made-up world, where all truths are known.
+
+    The first source of the series that asks about such a world is taken; None if there is none.
 
     Args:
         book: the folder of the series.
@@ -91,9 +109,13 @@ def agreement_with_record(book: Book, ledger: LedgerClient) -> Agreement | None:
         if now_ns is None or not source.options.is_simulated or not isinstance(source.generator, KnowsWorld):
             continue
         weeks = book.series.rounds(book.since_ns, now_ns)
-        asked = [one.question for times in weeks for one in ledger.questions(round_name(book.series.name, times.week))]
-        own = [one for one in asked if one.id.startswith(f"{one.round}/{name}/") and one.form == "probability"]
+        asked = [row.question for times in weeks for row in ledger.questions(round_name(book.series.name, times.week))]
+        own = [
+            question
+            for question in asked
+            if question.id.startswith(f"{question.round}/{name}/") and question.form == "probability"
+        ]
         if own:
             world = source.generator.world(source.options, datetime.fromtimestamp(now_ns // 10**9, UTC))
-            return beside_record(world, [source.generator.problem(one) for one in own])
+            return beside_record(world, [source.generator.problem(question) for question in own])
     return None

@@ -1,4 +1,4 @@
-"""Dates in a text, in English and in Chinese: days, months, quarters, halves and years."""
+"""Finding dates in a text, in English and in Chinese: days, months, quarters, half years and years."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _MONTH = (
 _NTH = r"(?:st|nd|rd|th)?"
 _YEAR = r"(?:19|20)[0-9]{2}"
 _QUARTERS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "一": 1, "二": 2, "三": 3, "四": 4}
+# The first letter of a group's name says what it is: y a year, m a month, d a day, q a quarter, h a half year, c a
+# compact date, a and b day and month in either order; the number tells groups of the alternatives apart.
 DATES = re.compile(
     rf"(?<![A-Za-z0-9.,$])(?:"
     rf"(?P<y1>{_YEAR})(?P<s1>[-/.])(?P<m1>[0-9]{{1,2}})(?P=s1)(?P<d1>[0-9]{{1,2}})(?![0-9])(?:T[0-9:.]+Z?)?"
@@ -41,36 +43,45 @@ YEARS = re.compile(rf"(?<![A-Za-z0-9.,$€£¥+-]){_YEAR}(?![0-9%]|[.,][0-9]|\s*
 
 
 class DateMention(NamedTuple):
-    """A date in a text."""
+    """A place in a text that states a date."""
 
     start: int
+    """Index of the first character of the place."""
     end: int
+    """Index after the last character of the place."""
     readings: tuple[str, ...]
-    """As references state dates: ``2024-03-15``, ``2024-03``, ``2024-Q1``, ``2024-H1``, ``2024``; two where day and
-    month may be either; without a year ``--03-15``."""
+    """The dates that it may mean, as references state them: ``2024-03-15``, ``2024-03``, ``2024-Q1``, ``2024-H1``,
+    ``2024``, or ``--03-15`` without a year. There are two if day and month may be in either order."""
 
 
 def dates_of(text: str) -> list[DateMention]:
-    """Every date in a text but years that stand alone."""
-    return [DateMention(match.start(), match.end(), found) for match in DATES.finditer(text) if (found := _read(match))]
+    """Every date in a text, except years that stand alone."""
+    return [
+        DateMention(match.start(), match.end(), readings)
+        for match in DATES.finditer(text)
+        if (readings := _read(match))
+    ]
 
 
 def years_of(text: str) -> Iterator[DateMention]:
-    """Numbers that may be years."""
+    """Every number in a text that may be a year, from 1900 to 2099."""
     for match in YEARS.finditer(text):
         yield DateMention(match.start(), match.end(), (match[0],))
 
 
 def _read(match: re.Match[str]) -> tuple[str, ...]:
-    found = {key: value for key, value in match.groupdict().items() if value is not None}
-    if "c" in found:
-        digits = found["c"]
+    """The dates that a match of :data:`DATES` may mean; none if it only looks like a date, as 2024-13-40 does."""
+    groups = {key: value for key, value in match.groupdict().items() if value is not None}
+    if "c" in groups:
+        digits = groups["c"]
         return _days((digits[:4], digits[4:6], digits[6:]))
-    if "a" in found:
-        first, second, year = found["a"], found["b"], found["y6"]
+    # 03/04/2024 is in March in America, and in April elsewhere; 12/12/2024 is one day either way.
+    if "a" in groups:
+        first, second, year = groups["a"], groups["b"], groups["y6"]
         return tuple(dict.fromkeys(_days((year, first, second), (year, second, first))))
-    values = {key[0]: value for key, value in found.items()}
+    values = {key[0]: value for key, value in groups.items()}
     year, month, day = values.get("y", ""), values.get("m", ""), values.get("d")
+    # Two digits, as in FY24.
     if len(year) == 2:
         year = f"20{year}"
     number = month if month.isdigit() else str(_MONTHS.index(month[:3].casefold()) + 1) if month else ""
@@ -89,11 +100,11 @@ def _read(match: re.Match[str]) -> tuple[str, ...]:
 
 
 def _days(*candidates: tuple[str, str, str]) -> tuple[str, ...]:
-    """Those that are days, in ISO form."""
-    found = []
+    """Those of the candidates, each a year, a month and a day, that are in the calendar, in ISO form."""
+    days = []
     for year, month, day in candidates:
         try:
-            found.append(date(int(year), int(month), int(day)).isoformat())
+            days.append(date(int(year), int(month), int(day)).isoformat())
         except ValueError:
             continue
-    return tuple(found)
+    return tuple(days)

@@ -1,4 +1,4 @@
-"""Numbers in a text with what stands around them: signs, scales, currencies, ranges and bounds."""
+"""Finding numbers in a text together with the signs, scales, currencies, ranges and bounds that stand around them."""
 
 from __future__ import annotations
 
@@ -7,82 +7,32 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from openfingym.answers.reading.dates import DateMention, dates_of, years_of
+from openfingym.answers.reading.number_patterns import (
+    AND,
+    BEFORE,
+    BETWEEN,
+    BODIES,
+    BOUND,
+    BOUND_AFTER,
+    DATED,
+    DOWN,
+    DOWN_AFTER,
+    MOVED,
+    NOISE,
+    NOISY,
+    ONE_UNIT,
+    PLAIN,
+    POWER,
+    RANGE,
+    SCALED_BEFORE,
+    TOKEN,
+    UP,
+)
 from openfingym.answers.reading.words import CHINESE, ENGLISH, NAMED, chinese, english
 from openfingym.answers.units import CURRENCIES, PERCENT, SCALES
 
-_BODY = (
-    r"[0-9]{2,3}'[0-3][0-9](?:(?:'|\.)?[0-9+])?(?![0-9'])"  # 113'08'5, 113'085, 113'08+: points and 32nds
-    r"|[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![0-9]|,[0-9])"
-    r"|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+(?![0-9])"  # 1.234,56
-    r"|[0-9]{1,3}(?:[ '][0-9]{3})+(?:\.[0-9]+)?(?![0-9])"
-    r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?(?![0-9])"  # 12,34,567
-    r"|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})(?![0-9,])"  # 62,57
-    r"|[0-9]+(?:/|:|-for-| for )[0-9]+(?![0-9/:])"  # a fraction, 4:1, 4-for-1
-    r"|[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,2}(?![0-9]))?"
-    r"|\.[0-9]+"
-)
-_MONEY = (
-    r"(?:US|HK|NT|U\.S\.|[ACSR])?\$|[€£¥￥₹₩₽₺]"
-    r"|(?:USD|HKD|TWD|CNY|CNH|RMB|EUR|GBP|JPY|CHF|AUD|CAD|SGD|INR|KRW)(?![A-Za-z])"
-)
-_BODIES = re.compile(_BODY, re.IGNORECASE)
-_BEFORE = re.compile(
-    rf"(?:(?P<sign>\+/-|±|[+-])\s?)?(?:(?P<money>{_MONEY})\s?)?(?P<bracket>\()?(?P<sign2>[+-])?$",
-    re.IGNORECASE,
-)
-_TOKEN = re.compile(
-    r"(?: ?\(?in |[ -])?(percentage points?|per cent|basis points?|[A-Za-z]+\$|[A-Za-z]+|[%‰$€£¥￥₹₩₽₺]"
-    r"|个百分点|個百分點|百分点|个?基点|万亿|萬億|[千百十][万萬亿億]"
-    r"|[万萬千百亿億兆]|人民币|美元|美金|港元|港币|日元|欧元|英镑|新台币|元)",
-    re.IGNORECASE,
-)
-_NOISE = re.compile(
-    r"(?<![0-9:])[0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?(?![0-9:])|\b(?:10-[KQ]|8-K|20-F|6-K)\b"
-    r"|\b(?:S&P|Nasdaq|NDX|CSI|Russell|Nikkei|FTSE|Stoxx|DAX|CAC|KOSPI|Topix|Top|Fortune)[ -]?[0-9]+"
-    r"|(?:沪深|中证|上证|科创|恒生)\s?[0-9]+"
-    r"|\b(?:pages?|note|item|section|table|step|line|figure|form|rule|q|h|fy)\.? ?[0-9]+(?![0-9]*[.,%][0-9]*)"
-    r"|(?:^|\n)[ ]*(?:[0-9]{1,2}[.)]|\([0-9]{1,2}\))[ ]+(?=[^\s])|第?[0-9]+(?:页|季度|月份|条|款)",
-    re.IGNORECASE,
-)
-_NOISY = re.compile(r"[A-Za-z.][ -]?[0-9]|[0-9]:[0-9]|[0-9][.)][ ]|[0-9]-[KQFkqf]|[数深证创生第页份条款]")
-"""What there is in a text with noise."""
-_BOUND = re.compile(
-    r"(?:\b(?:more|less|greater|fewer|higher|lower|larger|smaller) than"
-    r"|\b(?:over|under|above|below|exceed(?:s|ed|ing)?|at least|at most|up to|minimum of|maximum of"
-    r"|no (?:more|less) than|nearly|almost)|[<>≤≥]=?|超过|高于|大于|低于|小于|不到|不足|至少|至多|最多|最少|近)"
-    r"\s*$",
-    re.IGNORECASE,
-)
-_BOUND_AFTER = re.compile(
-    r"\s*(?:\+(?![0-9])|\(?\s*(?:or|/|或)\s*(?:thousand|million|billion|trillion|percent|%|bps?|basis|千|百万|万|亿"
-    r"|per ?cent)"
-    r"|or (?:more|less|higher|lower|above|below|so)\b|and (?:above|more|up)\b|以上|以下|左右以|多(?![一-鿿]))",
-    re.IGNORECASE,
-)
-_DOWN = re.compile(
-    r"\b(?:down|fell|fall|falls|falling|fallen|drop(?:s|ped|ping)?|declin(?:e|es|ed|ing)|decreas(?:e|es|ed"
-    r"|ing)|los[st]"
-    r"|loss|loses|slid|sank|shrank|negative|minus)(?: (?:of|by|to the tune of|was|is))?(?: (?:about"
-    r"|approximately|around|roughly))?\s*$"
-    r"|(?:下跌|下降|跌|减少|降低|亏损|回落|负)了?约?\s*$",
-    re.IGNORECASE,
-)
-_UP = re.compile(
-    r"\b(?:up|rose|rise|rises|rising|risen|gain(?:s|ed|ing)?|increas(?:e|es|ed|ing)|grew|grow(?:s|th|n)?"
-    r"|climbed|jumped)"
-    r"(?: (?:of|by|was|is))?(?: (?:about|approximately|around|roughly))?\s*$"
-    r"|(?:上涨|上升|涨|增加|增长|升|回升)了?约?\s*$",
-    re.IGNORECASE,
-)
-_DOWN_AFTER = re.compile(
-    r"\s*(?:drop|declin|decreas|fall|loss|lower\b|跌幅|降幅|的?(?:下跌|下降|跌幅|降幅|减少|亏损))", re.IGNORECASE
-)
-_RANGE = re.compile(r"\s*(?:-|–|—|~|\bto\b|\bthrough\b|至|到|\+/-|±|\.\.\.?|…)\s*$", re.IGNORECASE)
-_MOVED = re.compile(
-    r"\b(?:rose|fell|up|down|grew|increased|decreased|climbed|dropped|declined|moved|went|changed)\s+from\s*$"
-)
-_BETWEEN = re.compile(r"\bbetween\b[^.;\n]{0,40}$|介于[^.;\n]{0,20}$", re.IGNORECASE)
-_AND = re.compile(r"\s*(?:and|&|和|与)\s*$")
+# Treasury futures are quoted in points, 32nds of a point, and eighths of a 32nd. Of the eighths only the first decimal
+# is written: 3 for 0.375, 5 for 0.5, so that 4 and 9 do not occur; a + is a half as well.
 _EIGHTHS = {
     "0": "0",
     "1": "0.125",
@@ -94,61 +44,57 @@ _EIGHTHS = {
     "8": "0.875",
     "+": "0.5",
 }
-_SCALED_BEFORE = re.compile(
-    r"(?:\bin|\bUSD|\bEUR|\bCNY|\bRMB|\bHKD|\$|单位[:是为]?)\s*"
-    r"(thousands?|millions?|billions?|trillions?|mn|bn|tn|万亿|百万|千万|万|亿)"
-    r"(?:\s*(?:of\s+)?(?:U\.?S\.?\s*)?(?:dollars|USD|EUR|CNY|RMB|yuan|美元|港元|元))?\s*[):=,]*\s*$",
-    re.IGNORECASE,
-)
-_POWER = re.compile(r"\s?[×x*]\s?10\^\{?([0-9]{1,2})\}?")
-_ONE_UNIT = re.compile(r"\s*(?:[A-Za-z$€£¥]{1,4}|[一-鿿]{1,4})\s*(?:=|≈|等于)")
-
-
 _LETTERS = re.compile(r"[a-z]+")
-_PLAIN = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]{1,20})?|[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]{1,20})?) ?(%?)")
 _PLACES = tuple(Decimal(1).scaleb(-places) for places in range(21))
 _NONE: frozenset[str] = frozenset()
 
 
 class NumberMention(NamedTuple):
-    """A number in a text."""
+    """A place in a text that states a number."""
 
     start: int
+    """Index of the first character of the place, with the signs that belong to the number."""
     end: int
+    """Index after the last character of the place, with the words of its unit."""
     value: Decimal
-    """As it is written, with its sign, without scale and per cent."""
+    """The number as it is written, with its sign; neither a scale nor a per cent sign has been applied to it."""
     place: Decimal
-    """How large one of its last place is: 0.01 of 62.57; 0 of a fraction."""
+    """The size of one unit in the last place of the number as written: 0.01 for 62.57; 0 for a fraction, which is
+    exact."""
     scale: Decimal | None
-    """What a word multiplies it by; None without one. Of a share 0.01, of basis points 0.0001."""
+    """What the words of the unit multiply the number by, such as 0.01 for per cent; None without such words."""
     share: bool
-    """Whether it is in per cent, percentage points or basis points."""
+    """Whether the number is in per cent, percentage points or basis points."""
     currencies: frozenset[str]
-    """ISO codes of the currency that stands beside it; none without one."""
+    """ISO codes that the currency beside the number may stand for; empty without one."""
     loose: bool
-    """Whether it is an end of a range, or a bound: no number that answers."""
+    """Whether the number is an end of a range, or a bound, and so is no answer by itself."""
     direction: int
-    """-1 where words say that something fell by it, 1 where it rose, 0 without such words or with a sign of its own."""
+    """-1 if words say that something fell by the number, 1 if they or a plus sign say that it rose, 0 otherwise."""
 
 
 def numbers_of(text: str) -> list[NumberMention]:
-    """The numbers in a text; dates, years, times, numbers of a list, and those in names of forms and indices are none,
-    years but where there is no other number.
+    """The numbers in a text, in its order.
+
+    Dates, times, the numbers of a list, and digits in the names of forms and indices are not among them; years only if
+    there is no other number.
     """
-    if plain := _PLAIN.fullmatch(text):
+    # Most answers are a number and nothing else.
+    if plain := PLAIN.fullmatch(text):
         return [_plain(plain)]
+    # What is no number is replaced by as many spaces, so that places in the text stay where they are.
     hidden = text
     if len(text) > 4:
-        hidden = _blanked(hidden, dates_of(text)) if _DATED.search(text) else hidden
-        hidden = _NOISE.sub(lambda match: " " * len(match[0]), hidden) if _NOISY.search(hidden) else hidden
-        without = _blanked(hidden, list(years_of(hidden)))
-        if without != hidden and (found := _mentions(without)):
-            return found
+        hidden = _blanked(hidden, dates_of(text)) if DATED.search(text) else hidden
+        hidden = NOISE.sub(lambda match: " " * len(match[0]), hidden) if NOISY.search(hidden) else hidden
+        without_years = _blanked(hidden, list(years_of(hidden)))
+        if without_years != hidden and (mentions := _mentions(without_years)):
+            return mentions
     return _mentions(hidden)
 
 
 def _plain(match: re.Match[str]) -> NumberMention:
-    """A text that is a number, perhaps in per cent, and nothing else."""
+    """The number that a text consists of, perhaps in per cent."""
     digits = match[2].replace(",", "")
     whole, _, rest = digits.partition(".")
     value = Decimal(match[1] + whole + "." + rest if rest else match[1] + whole)
@@ -159,41 +105,52 @@ def _plain(match: re.Match[str]) -> NumberMention:
 
 
 def _mentions(text: str) -> list[NumberMention]:
-    found: list[NumberMention] = []
-    for match in _BODIES.finditer(text):
-        if found and match.start() < found[-1].end:
-            continue  # the power of ten of the one before
-        mention = _read(text, match, found[-1] if found else None)
+    """The numbers in a text in which dates and the like are blanked."""
+    mentions: list[NumberMention] = []
+    for match in BODIES.finditer(text):
+        # The unit of the number before has digits too if it is a power of ten, as in 62.57 x 10^6.
+        if mentions and match.start() < mentions[-1].end:
+            continue
+        mention = _read(text, match, mentions[-1] if mentions else None)
         if mention is None:
             continue
-        if found and (joined := _joined(text, found[-1], mention)):
-            found[-1] = joined
+        if mentions and (joined := _joined(text, mentions[-1], mention)):
+            mentions[-1] = joined
             continue
-        found.append(mention)
-    spelled = [] if text.isascii() else _spelled(text, CHINESE, found)
-    spelled += _spelled(text, ENGLISH, found)
+        mentions.append(mention)
+    spelled = [] if text.isascii() else _spelled(text, CHINESE, mentions)
+    spelled += _spelled(text, ENGLISH, mentions)
     if spelled:
-        found = sorted([*found, *spelled])
-    return found if len(found) < 2 else _ranges(text, found)
+        mentions = sorted([*mentions, *spelled])
+    return mentions if len(mentions) < 2 else _ranges(text, mentions)
 
 
 def _read(text: str, match: re.Match[str], last: NumberMention | None) -> NumberMention | None:
+    """Read a number together with what belongs to it on both sides; None if its digits are part of a word or a rate.
+
+    Args:
+        text: the text in which the number was found.
+        match: the digits of the number, a match of :data:`BODIES` in the text.
+        last: the number before, where what belongs to this one may begin; None for the first.
+    """
     body, start, end = match[0], match.start(), match.end()
     before = _before(text, start, 0 if last is None else last.end)
-    if before is None or (body == "1" and _ONE_UNIT.match(text, end)):  # the latter as in 1 USD = 7.1905 CNY
+    if before is None or (body == "1" and ONE_UNIT.match(text, end)):
         return None
     lead = before.start()
     value, place = _plain_number(body) if body.isdigit() else _number(body)
+    # A minus may be a hyphen, as in GPT-4, or a dash.
     sign = before["sign2"] or before["sign"] or ""
     if sign == "-" and before["sign"] == "-" and lead:
         if text[lead - 1].isascii() and text[lead - 1].isalpha():
-            return None  # as in GPT-4
+            return None
         sign = "" if _dash(text, lead, last) else sign
     scale, share, currencies, end = _suffix(text, end)
+    # In accounts, brackets are a minus: $(62.57), (0.59)%, or nothing but (62.57). Elsewhere they are brackets.
     if before["bracket"]:
         closed = text[end : end + 1] == ")"
         alone = closed and (not text[: before.start("bracket")].strip(" $") or text[end + 1 : end + 2] == "%")
-        if before["money"] or alone:  # accounting: $(62.57), (0.59)%, or nothing but (62.57)
+        if before["money"] or alone:
             sign = "-"
         if alone:
             after = _suffix(text, end + 1)
@@ -201,45 +158,57 @@ def _read(text: str, match: re.Match[str], last: NumberMention | None) -> Number
             end = after[3]
     if money := before["money"]:
         currencies = CURRENCIES.get(money.casefold(), _NONE)
+    # The words around it, as far as the patterns reach.
     begin, rest = text[max(0, lead - 48) : lead], text[end : end + 16]
-    if scale is None and begin and (unit := _SCALED_BEFORE.search(begin)):
+    if scale is None and begin and (unit := SCALED_BEFORE.search(begin)):
         scale = SCALES[unit[1].casefold()]
-    bound = bool(begin and _BOUND.search(begin)) or bool(rest and _BOUND_AFTER.match(rest))
+    bound = bool(begin and BOUND.search(begin)) or bool(rest and BOUND_AFTER.match(rest))
     value = -value if sign == "-" else value
+    # The sign counts before the words: "fell by -0.59 %" is -0.59.
     direction = 1 if sign == "+" else 0 if sign else _direction(begin, rest)
     return NumberMention(lead, end, value, place, scale, share, currencies, bound or sign in {"±", "+/-"}, direction)
 
 
 def _before(text: str, start: int, floor: int) -> re.Match[str] | None:
-    """Sign, currency and bracket before a number, from where the last one ended; None where it is part of a word."""
+    """Match the sign, currency and bracket before a number; None if the number is part of a word.
+
+    Args:
+        text: the text in which the number was found.
+        start: index of the first digit of the number.
+        floor: index from which something may belong to it: where the number before ends.
+    """
     if start and (previous := text[start - 1]).isascii() and (previous.isalnum() or previous in "_.'"):
         return None
-    before = _BEFORE.search(text, max(floor, start - 10), start)
+    before = BEFORE.search(text, max(floor, start - 10), start)
+    # The pattern fits the empty text as well.
     assert before is not None
     lead, money = before.start(), before["money"]
+    # The letters of a currency may be the end of a word.
     if lead and money and money[0].isalpha() and text[lead - 1].isascii() and text[lead - 1].isalpha():
-        return _BEFORE.search(text, start, start)  # the end of a word, not a currency
+        return BEFORE.search(text, start, start)
     return before
 
 
 def _direction(begin: str, rest: str) -> int:
-    """-1 where the words around a number say that something fell by it, 1 where it rose."""
+    """-1 if the words around a number say that something fell by it, 1 if they say that it rose, 0 otherwise."""
     if not begin and not rest:
         return 0
-    if _DOWN.search(begin) or _DOWN_AFTER.match(rest):
+    if DOWN.search(begin) or DOWN_AFTER.match(rest):
         return -1
-    return 1 if _UP.search(begin) else 0
+    return 1 if UP.search(begin) else 0
 
 
 def _plain_number(body: str) -> tuple[Decimal, Decimal]:
+    """The value of digits alone, and the size of one unit in their last place."""
     return Decimal(body), _PLACES[0]
 
 
 def _number(body: str) -> tuple[Decimal, Decimal]:
-    """The value and how large one of its last place is."""
+    """The value of a number in any form that :data:`BODIES` finds, and the size of one unit in its last place."""
     whole, point, rest = body.partition(".")
     if point and whole.isdigit() and rest.isdigit() and len(rest) <= 20:
         return Decimal(body), _PLACES[len(rest)]
+    # Points and 32nds, of which there are at most 31; otherwise the quote groups thousands.
     if "'" in body and re.fullmatch(r"[0-9]{2,3}'[0-3][0-9](?:['.]?[0-9+])?", body):
         points, rest = body.split("'", 1)
         part = rest[2:].lstrip("'.")
@@ -250,6 +219,7 @@ def _number(body: str) -> tuple[Decimal, Decimal]:
         above, below = parts.groups()
         return (Decimal(above) / Decimal(below) if int(below) else Decimal(0)), Decimal(0)
     digits = body.replace(" ", "").replace("'", "")
+    # A comma is a decimal point after grouping points, as in 1.234,56, or if it does not stand before three digits.
     if re.fullmatch(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+", digits):
         digits = digits.replace(".", "").replace(",", ".")
     elif digits.count(",") == 1 and len(digits) - digits.index(",") != 4 and "." not in digits:
@@ -259,13 +229,23 @@ def _number(body: str) -> tuple[Decimal, Decimal]:
 
 
 def _suffix(text: str, at: int) -> tuple[Decimal | None, bool, frozenset[str], int]:
-    """Scale, whether it is a share, currencies, and the end of the words of the unit after a number."""
+    """Read the words of a unit after a number.
+
+    Args:
+        text: the text in which the number was found.
+        at: index after the last digit of the number.
+
+    Returns:
+        What the words multiply the number by, None without such words; whether the unit measures a share; the ISO codes
+        that its currency may stand for; and the index after the last of the words.
+    """
     scale: Decimal | None = None
     share, currencies = False, frozenset[str]()
-    if power := _POWER.match(text, at):
+    if power := POWER.match(text, at):
         scale, at = Decimal(1).scaleb(int(power[1])), power.end()
+    # "million of US dollars" has four words.
     for _ in range(4):
-        match = _TOKEN.match(text, at)
+        match = TOKEN.match(text, at)
         if match is None:
             break
         word = match[1].casefold()
@@ -282,7 +262,13 @@ def _suffix(text: str, at: int) -> tuple[Decimal | None, bool, frozenset[str], i
 
 
 def _dash(text: str, at: int, before: NumberMention | None) -> bool:
-    """Whether the minus before a number is a dash: it follows a number, a letter, or a word and is set off."""
+    """Whether the minus before a number is a dash: it follows a number or a letter, or has a space on both sides.
+
+    Args:
+        text: the text in which the number was found.
+        at: index of the minus, which is not the first character.
+        before: the number before; None if there is none.
+    """
     previous = text[at - 1]
     if before is not None and not text[before.end : at].strip():
         return True
@@ -294,7 +280,7 @@ def _dash(text: str, at: int, before: NumberMention | None) -> bool:
 
 
 def _joined(text: str, first: NumberMention, second: NumberMention) -> NumberMention | None:
-    """12亿3400万 as one number."""
+    """Two numbers that are one, as 12亿 and 3400万; None if they are not."""
     if first.end != second.start or first.scale is None or second.scale is None or first.share or second.share:
         return None
     if not (second.scale < first.scale and text[second.start].isdigit() and not text[first.end - 1].isascii()):
@@ -305,14 +291,24 @@ def _joined(text: str, first: NumberMention, second: NumberMention) -> NumberMen
     )
 
 
-def _spelled(text: str, pattern: re.Pattern[str], found: list[NumberMention]) -> list[NumberMention]:
-    """Numbers in words. Those below ten count alone where there is no other number."""
+def _spelled(text: str, pattern: re.Pattern[str], mentions: list[NumberMention]) -> list[NumberMention]:
+    """The numbers in words of a text.
+
+    Args:
+        text: the text that is searched for numbers.
+        pattern: the pattern of numbers in one language, :data:`CHINESE` or :data:`ENGLISH`.
+        mentions: the numbers in digits of the text.
+    """
+    # The pattern is slow, and most texts have no such word.
     if pattern is ENGLISH and NAMED.isdisjoint(_LETTERS.findall(text.casefold())):
         return []
-    taken = [(mention.start, mention.end) for mention in found]
+    taken = [(mention.start, mention.end) for mention in mentions]
     result: list[NumberMention] = []
+    # Small numbers without a unit are mostly words of a sentence, such as "one of them" or 一个: they count only if
+    # there is no other number.
     small: list[NumberMention] = []
     for match in pattern.finditer(text):
+        # 亿 and 万 after digits are their unit.
         if any(start < match.end() and match.start() < end for start, end in taken):
             continue
         is_chinese = pattern is CHINESE
@@ -333,37 +329,34 @@ def _spelled(text: str, pattern: re.Pattern[str], found: list[NumberMention]) ->
             scale,
             share,
             currencies,
-            bool(_BOUND.search(begin) or _BOUND_AFTER.match(rest)),
+            bool(BOUND.search(begin) or BOUND_AFTER.match(rest)),
             0 if match["minus"] else direction,
         )
-        if place > 1 and scale is None:
-            scale = Decimal(1)  # its words say how large it is
+        # A single Chinese numeral such as 千 is no such word.
         alone = len(match["body"]) == 1 if is_chinese else value < 11 and " " not in match["body"]
-        (small if alone and scale is None else result).append(mention)
-    return result or ([] if found else small)
+        (small if alone and scale is None and place <= 1 else result).append(mention)
+    return result or ([] if mentions else small)
 
 
-def _ranges(text: str, found: list[NumberMention]) -> list[NumberMention]:
-    """The same, with both ends of each range loose."""
-    for index in range(1, len(found)):
-        first, second = found[index - 1], found[index]
+def _ranges(text: str, mentions: list[NumberMention]) -> list[NumberMention]:
+    """Mark both ends of each range as loose, in the list itself, and return it."""
+    for index in range(1, len(mentions)):
+        first, second = mentions[index - 1], mentions[index]
         gap = text[first.end : second.start]
         if len(gap) > 12:
             continue
-        between = _AND.match(gap) and _BETWEEN.search(text[max(0, first.start - 48) : first.start])
+        between = AND.match(gap) and BETWEEN.search(text[max(0, first.start - 48) : first.start])
         signed = text[second.start : second.start + 3].startswith(("±", "+/-"))
         dash = not gap.strip() and text[second.start] == "-"
-        moved = first.direction or _MOVED.search(text[max(0, first.start - 32) : first.start])
-        if between or dash or signed or (_RANGE.fullmatch(gap) and not moved):
-            found[index - 1], found[index] = first._replace(loose=True), second._replace(loose=True)
-    return found
+        # "Rose from 5 to 6" states two values, and no range.
+        moved = first.direction or MOVED.search(text[max(0, first.start - 32) : first.start])
+        if between or dash or signed or (RANGE.fullmatch(gap) and not moved):
+            mentions[index - 1], mentions[index] = first._replace(loose=True), second._replace(loose=True)
+    return mentions
 
 
-_DATED = re.compile(r"(?:19|20)[0-9]{2}|[A-Za-z]{3} ?[0-9]|[0-9] ?[A-Za-z]{3}|月|FY|[Ff]iscal")
-"""What every date has somewhere."""
-
-
-def _blanked(text: str, found: list[DateMention]) -> str:
-    for mention in found:
+def _blanked(text: str, mentions: list[DateMention]) -> str:
+    """A text with spaces in the place of the dates."""
+    for mention in mentions:
         text = text[: mention.start] + " " * (mention.end - mention.start) + text[mention.end :]
     return text

@@ -1,10 +1,11 @@
-"""Numbers in Chinese numerals and in English words."""
+"""Reading numbers that are written in Chinese numerals or in English words."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
 
+# The second forms are those of cheques and contracts, which cannot be altered by a stroke.
 _WRITTEN = ("零〇", "一壹", "二两贰兩", "三叁", "四肆", "五伍", "六陆", "七柒", "八捌", "九玖")
 _DIGITS = {char: value for value, chars in enumerate(_WRITTEN) for char in chars}
 _TENS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
@@ -30,7 +31,7 @@ _DECADES = {
 }
 _VALUES = {word: value for value, word in enumerate(_ONES)} | _DECADES
 NAMED = frozenset(_VALUES)
-"""English words of which one is in every number in words."""
+"""English words for numbers below a hundred, one of which is in every number in words."""
 _NAMED = "|".join(sorted(_VALUES, key=len, reverse=True))
 _LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 ENGLISH = re.compile(
@@ -42,20 +43,25 @@ ENGLISH = re.compile(
 
 
 def chinese(body: str) -> tuple[Decimal, Decimal] | None:
-    """The number of Chinese numerals such as ``一百二十三点四亿``, and how large one of its last place is; None where
-    they are none, as ``十百``.
+    """Read a number in Chinese numerals such as ``一百二十三点四亿``.
+
+    Args:
+        body: the group ``body`` of a match of :data:`CHINESE`.
+
+    Returns:
+        The number, and the size of one unit in its last place; None if the numerals are not one number.
     """
     whole, _, rest = body.partition("点")
     places = "".join(char for char in rest if char in _DIGITS)
     after = [_MYRIADS[char] for char in rest[len(places) :]]
     if len(whole) > 1 and all(char in _DIGITS for char in whole):
-        # Digits one after the other, as 二〇二四.
+        # Digits one after the other, as in 二〇二四.
         number, last = int("".join(str(_DIGITS[char]) for char in whole)), 1
     else:
-        found = _whole(whole)
-        if found is None:
+        read = _whole(whole)
+        if read is None:
             return None
-        number, last = found
+        number, last = read
     scale = Decimal(1)
     for size in after:
         scale *= size
@@ -66,16 +72,24 @@ def chinese(body: str) -> tuple[Decimal, Decimal] | None:
 
 
 def english(body: str) -> tuple[Decimal, Decimal] | None:
-    """The number of English words such as ``sixty-two point five seven million``, and how large one of its last place
-    is; None where they are none, as ``two three``.
+    """Read a number in English words such as ``sixty-two point five seven million``.
+
+    Args:
+        body: the group ``body`` of a match of :data:`ENGLISH`.
+
+    Returns:
+        The number, and the size of one unit in its last place; None if the words are not one number, as in
+        ``two three``.
     """
     whole, _, rest = body.casefold().replace("-", " ").partition(" point ")
+    # `total` is what the large words have closed, `current` what is being added up before the next of them.
     total, current, last, below = 0, 0, 1, 10**15
     previous = ""
     for word in whole.split():
         if word == "and":
             continue
         if word in _LARGE:
+            # Large words only fall: "two thousand three million" are two numbers.
             if _LARGE[word] >= below:
                 return None
             total, current, below, last = total + (current or 1) * _LARGE[word], 0, _LARGE[word], _LARGE[word]
@@ -97,17 +111,22 @@ def english(body: str) -> tuple[Decimal, Decimal] | None:
 
 
 def _whole(text: str) -> tuple[int, int] | None:
+    """Read a whole number in Chinese numerals, as :func:`chinese` does; None if two digits follow each other."""
+    # A section is a number below 10,000: digits, each before its power of ten; 万 and 亿 close it.
     total, section, digit, last, smallest = 0, 0, None, 1, 10**17
     for char in text:
         if char in _DIGITS:
+            # A zero only fills a gap, as in 一百零五.
             if digit:
                 return None
             digit, last = _DIGITS[char], 1
         elif char in _TENS:
+            # Without a digit before it, 十 is ten.
             section, digit, last = section + (1 if digit is None else digit) * _TENS[char], None, _TENS[char]
         else:
             size = _MYRIADS[char]
             section += digit or 0
+            # A larger word multiplies all that was before it: 一万亿 is 10,000 times 亿.
             if size > smallest and total:
                 total = (total + section) * size
             else:

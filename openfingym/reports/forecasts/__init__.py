@@ -1,4 +1,4 @@
-"""Reports on forecasts: figures, calibration, ranks and comparisons of whoever answered the questions of a ledger."""
+"""Reports on forecasts: figures, calibration, ranks and comparisons of all who answered the questions of a ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what is called likely happens as often as was said."""
+"""Calibration of probabilities: whether events happen as often as was forecast."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from openfingym.reports.forecasts.columns import Forecasts
 
 BINS = 10
-"""Bins of equal width; a probability on an edge is in the upper one, and 1 in the last."""
+"""How many bins of equal width there are; a probability on an edge is in the upper bin, and 1 in the last."""
 NORMAL_975 = 1.959963984540054
+"""The 97.5 % quantile of the standard normal law."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,11 @@ class Bin:
     forecast: float
     """Mean probability that was forecast."""
     frequency: float
-    """How often it happened, payouts counting as fractions."""
+    """How often the events happened; a payout between 0 and 1 counts as a fraction."""
     low: float
-    """95 % interval of the frequency (Wilson's), as if questions were independent."""
+    """Lower end of Wilson's 95 % interval of the frequency, as if questions were independent."""
     high: float
+    """Upper end of the interval."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +42,21 @@ class Calibration:
     """The calibration of one forecaster's probabilities."""
 
     bins: tuple[Bin | None, ...]
-    """From 0 to 1; None where there is no forecast."""
+    """The bins from 0 to 1; None for a bin without forecasts."""
     ece: float
     """Expected calibration error: the mean over forecasts of |frequency - mean forecast| of their bins."""
     by_chance: float
-    """What it is expected to be of these probabilities if they are right, for independent questions: the error of few
-    forecasts is not 0."""
+    """The error that these probabilities would be expected to have if they were right, for independent questions: with
+    few forecasts it is not 0."""
 
 
-def calibrations(found: Forecasts) -> dict[int, Calibration]:
-    """Calibration of each forecaster, by its place, of those who forecast the probability of an event."""
-    chosen = np.flatnonzero(is_event(found) & np.isfinite(found.questions.truth[found.question]))
-    p, weight, who = found.p[chosen], found.weight[chosen], found.forecaster[chosen]
-    y = found.questions.truth[found.question[chosen]]
+def calibrations(forecasts: Forecasts) -> dict[int, Calibration]:
+    """The calibration of each forecaster that forecast the probability of an event, by its index."""
+    chosen = np.flatnonzero(is_event(forecasts) & np.isfinite(forecasts.questions.truth[forecasts.question]))
+    p, weight, who = forecasts.p[chosen], forecasts.weight[chosen], forecasts.forecaster[chosen]
+    y = forecasts.questions.truth[forecasts.question[chosen]]
     cell = who * BINS + np.minimum((p * BINS).astype(np.int32), BINS - 1)
-    size = len(found.forecasters) * BINS
+    size = len(forecasts.forecasters) * BINS
     count, forecast, happened, noise = (
         np.bincount(cell, weights=values, minlength=size).reshape(-1, BINS)
         for values in (weight, weight * p, weight * y, weight * p * (1.0 - p))
@@ -66,11 +68,16 @@ def calibrations(found: Forecasts) -> dict[int, Calibration]:
 
 
 def calibration(p: NDArray[np.float64], y: NDArray[np.float64]) -> Calibration:
-    """Calibration of forecasts, float64[forecasts], of events that happened (1) or did not (0); of one at least."""
+    """The calibration of forecasts, of which there must be one at least.
+
+    Args:
+        p: the probabilities that were forecast, float64[forecasts].
+        y: 1 for each event that happened, 0 for the others, float64[forecasts].
+    """
     cell = np.minimum((p * BINS).astype(np.int32), BINS - 1)
     count, forecast, happened, noise = (
-        np.bincount(cell, weights=one, minlength=BINS).astype(np.float64)
-        for one in (np.ones_like(p), p, y, p * (1.0 - p))
+        np.bincount(cell, weights=values, minlength=BINS).astype(np.float64)
+        for values in (np.ones_like(p), p, y, p * (1.0 - p))
     )
     return _calibration(count, forecast, happened, noise)
 
@@ -81,18 +88,25 @@ def _calibration(
     happened: NDArray[np.float64],
     noise: NDArray[np.float64],
 ) -> Calibration:
-    """From sums over the forecasts of each bin; of ``noise`` of p (1 - p)."""
+    """The calibration from sums over the forecasts of each bin.
+
+    Args:
+        count: number of forecasts, float64[bins].
+        forecast: sum of the probabilities.
+        happened: sum of the outcomes.
+        noise: sum of p (1 - p), the variance of the sum of outcomes if the probabilities are right.
+    """
     bins = []
     for n, p, y in zip(count.tolist(), forecast.tolist(), happened.tolist(), strict=True):
         bins.append(Bin(n, p / n, y / n, *_wilson(y / n, n)) if n > 0.0 else None)
     total = float(count.sum())
-    # E|x| of a normal x is sqrt(2 / pi) of its deviation.
+    # The mean size of a normal variable of mean 0 is sqrt(2 / pi) times its standard deviation.
     by_chance = math.sqrt(2.0 / math.pi) * float(np.sqrt(noise).sum()) / total
     return Calibration(tuple(bins), float(np.abs(happened - forecast).sum()) / total, by_chance)
 
 
 def _wilson(share: float, count: float) -> tuple[float, float]:
-    """95 % interval of a frequency (Wilson 1927)."""
+    """95 % interval of a frequency (Wilson 1927), which unlike the normal one does not vanish at shares of 0 and 1."""
     z = NORMAL_975 * NORMAL_975 / count
     middle = (share + z / 2.0) / (1.0 + z)
     half = math.sqrt(z * (share * (1.0 - share) + z / 4.0)) / (1.0 + z)

@@ -1,4 +1,4 @@
-"""Scored forecasts and their questions as columns."""
+"""Scored forecasts and their questions as columns of numbers."""
 
 from __future__ import annotations
 
@@ -16,38 +16,42 @@ if TYPE_CHECKING:
 
 
 class ForecasterId(NamedTuple):
-    """Who forecasts: two principals that use the same names are two."""
+    """A forecaster: an agent of one version, of one principal."""
 
     agent: str
+    """Name of the agent."""
     version: str
+    """Version of the agent; empty if it states none."""
     principal: str
+    """Name of the principal: agents of two principals are two forecasters, whatever their names are."""
 
 
-def short_names(people: Sequence[ForecasterId]) -> dict[ForecasterId, str]:
-    """Names of forecasters, no longer than it takes to tell them apart."""
+def short_names(forecasters: Sequence[ForecasterId]) -> dict[ForecasterId, str]:
+    """Names of forecasters, with version and principal only where they are needed to tell forecasters apart."""
     versions: dict[str, set[str]] = {}
     principals: dict[tuple[str, str], set[str]] = {}
-    for one in people:
-        versions.setdefault(one.agent, set()).add(one.version)
-        principals.setdefault((one.agent, one.version), set()).add(one.principal)
-    found = {}
-    for one in people:
-        name = f"{one.agent} {one.version}".rstrip() if len(versions[one.agent]) > 1 else one.agent
-        found[one] = f"{name} of {one.principal}" if len(principals[one.agent, one.version]) > 1 else name
-    return found
+    for who in forecasters:
+        versions.setdefault(who.agent, set()).add(who.version)
+        principals.setdefault((who.agent, who.version), set()).add(who.principal)
+    names = {}
+    for who in forecasters:
+        name = f"{who.agent} {who.version}".rstrip() if len(versions[who.agent]) > 1 else who.agent
+        names[who] = f"{name} of {who.principal}" if len(principals[who.agent, who.version]) > 1 else name
+    return names
 
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """A text of every question, as the place of a name."""
+    """A column of texts, each as the index of its text among the different ones."""
 
     names: tuple[str, ...]
+    """The different texts."""
     codes: Places
-    """int32[questions]"""
+    """Index of the text of each question, int32[questions]."""
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Coded:
-        """Encode texts; names are in the order in which they come first."""
+        """Encode texts; the different ones are in the order in which they come first."""
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         codes = np.fromiter(map(places.__getitem__, texts), dtype=np.int32, count=len(texts))
         return cls(tuple(places), codes)
@@ -55,53 +59,71 @@ class Coded:
 
 @dataclass(frozen=True, eq=False)
 class ScoredQuestions:
-    """Questions that are scored; arrays have a value for each."""
+    """Questions that are scored; each array has a value for each question."""
 
     form: Coded
+    """Form of the answer, such as ``probability``."""
     category: Coded
+    """What the question is about."""
     market: Coded
+    """Economy or venue that the question is about."""
     round: Coded
+    """Name of the round; empty for a question of no round."""
     horizon: Coded
+    """Class of the time from deadline to evaluation."""
     week: Coded
     """ISO week of the deadline, such as ``2026-W48``."""
     simulated: NDArray[np.bool_]
+    """Whether the truth is made up."""
     deadline_ns: NDArray[np.int64]
+    """Deadline of the answers, in nanoseconds since the epoch."""
     evaluation_ns: NDArray[np.int64]
+    """Evaluation time, in nanoseconds since the epoch."""
     truth: Floats
-    """NaN where it is no number."""
+    """The truth; NaN if it is not a number."""
     level: Floats
-    """What an interval is to cover; NaN of other forms."""
+    """Probability with which an interval should cover the truth; NaN for other forms."""
 
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """Forecasts that count and are scored; arrays have a value for each, and NaN where there is none."""
+    """Forecasts that count and are scored; each array has a value for each forecast, NaN for what is not known."""
 
     forecasters: tuple[ForecasterId, ...]
+    """The forecasters."""
     questions: ScoredQuestions
+    """The questions."""
     forecaster: Places
-    """Place of who made it."""
+    """Index of the forecaster."""
     question: Places
-    """Place of its question."""
+    """Index of the question."""
     weight: Floats
-    """One over the number of forecasts that its forecaster has of its question, which are attempts at one."""
+    """One over the number of forecasts that the forecaster has of the question: attempts at one question count together
+    as one forecast."""
     p: Floats
-    """The probability of ``probability``."""
+    """The forecast probability; NaN for other forms than ``probability``."""
     loss: Floats
+    """Loss of the forecast."""
     naive_loss: Floats
+    """Loss of the naive forecast."""
     market_loss: Floats
+    """Loss of what the market showed when the forecast was received."""
     correct: Floats
-    """0 or 1."""
+    """1 if the forecast counts as correct, 0 if it does not."""
     intervals: Floats
-    """float64[intervals, 5]: forecaster, question, loss, lower and upper end of each of those that are intervals."""
+    """Forecaster, question, loss, lower and upper end of each forecast that is an interval, float64[intervals, 5]."""
 
     @property
     def count(self) -> int:
-        """Number of forecasts."""
+        """How many forecasts there are."""
         return len(self.loss)
 
     def of(self, asked: NDArray[np.bool_]) -> Forecasts:
-        """Those of some questions, which alone are left; bool[questions]."""
+        """The forecasts of some questions, and these questions alone.
+
+        Args:
+            asked: which questions to keep, bool[questions].
+        """
         if asked.all():
             return self
         chosen = asked[self.question]
@@ -111,6 +133,7 @@ class Forecasts:
             coded = getattr(questions, name)
             kept[name] = Coded(coded.names, coded.codes[asked])
         columns = {name: getattr(self, name)[chosen] for name in COLUMNS}
+        # The index of each question among those that are kept.
         place = np.cumsum(asked, dtype=np.int32) - 1
         columns["question"] = place[columns["question"]]
         intervals = self.intervals[asked[self.intervals[:, 1].astype(np.int64)]]
@@ -119,5 +142,8 @@ class Forecasts:
 
 
 TEXTS = ("form", "category", "market", "round", "horizon", "week")
+"""Columns of questions that are texts."""
 NUMBERS = ("simulated", "deadline_ns", "evaluation_ns", "truth", "level")
+"""Columns of questions that are numbers."""
 COLUMNS = ("forecaster", "question", "weight", "p", "loss", "naive_loss", "market_loss", "correct")
+"""Columns of forecasts."""

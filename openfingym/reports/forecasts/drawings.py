@@ -1,4 +1,4 @@
-"""What is drawn on the page of a report on forecasts: reliability diagrams, and skill by week."""
+"""The drawings of a report on forecasts: reliability diagrams, and skill by week."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TEMPLATE = "forecasts/figures.html.jinja"
 MOST_DRAWN = 8
-"""Forecasters that are drawn by week and in reliability diagrams: the best."""
+"""Most forecasters that are drawn by week and in reliability diagrams, the best ones."""
 LARGEST_DOT = 14.0
 """Radius in pixels of the dot of a bin that holds all forecasts."""
 
@@ -31,42 +31,55 @@ class Dot(NamedTuple):
     """A bin of a reliability diagram; positions are percents."""
 
     x: str
+    """Position from the left."""
     y: str
+    """Position from the top."""
     low: str
+    """Position of the interval's lower end from the top."""
     high: str
+    """Position of the interval's upper end from the top."""
     radius: str
+    """Radius in pixels."""
     said: str
+    """The figures of the bin in words."""
 
 
 def diagrams(rows: Sequence[ForecasterRow], names: Mapping[ForecasterId, str]) -> list[Markup]:
-    """Reliability diagrams of the best forecasters, in their order."""
+    """Draw the reliability diagrams of the best forecasters, in their order."""
     return [
         reliability_diagram(names[row.forecaster], row.calibration, number)
-        for number, row in enumerate([one for one in rows if one.calibration is not None][:MOST_DRAWN])
+        for number, row in enumerate([row for row in rows if row.calibration is not None][:MOST_DRAWN])
         if row.calibration is not None
     ]
 
 
-def reliability_diagram(name: str, found: Calibration, number: int) -> Markup:
-    """How often what was forecast happened, of one forecaster in the tone of its number."""
-    total = sum(one.count for one in found.bins if one is not None)
+def reliability_diagram(name: str, calibration: Calibration, number: int) -> Markup:
+    """Draw a reliability diagram.
+
+    Args:
+        name: name of the forecaster.
+        calibration: the calibration of its probabilities.
+        number: number of its colour.
+    """
+    bins = [forecasts for forecasts in calibration.bins if forecasts is not None]
+    total = sum(forecasts.count for forecasts in bins)
     scale = Scale(0.0, 1.0)
+    # The area of a dot, and not its radius, is proportional to its forecasts.
     dots = [
         Dot(
-            f"{100.0 * one.forecast:.2f}%",
-            f"{scale.percent(one.frequency):.2f}%",
-            f"{scale.percent(one.low):.2f}%",
-            f"{scale.percent(one.high):.2f}%",
-            f"{max(2.0, LARGEST_DOT * math.sqrt(one.count / total)):.1f}",
-            f"{one.count:,.0f} forecasts of {one.forecast:.0%} on average: {one.frequency:.0%} happened "
-            f"({one.low:.0%} to {one.high:.0%})",
+            f"{100.0 * forecasts.forecast:.2f}%",
+            f"{scale.percent(forecasts.frequency):.2f}%",
+            f"{scale.percent(forecasts.low):.2f}%",
+            f"{scale.percent(forecasts.high):.2f}%",
+            f"{max(2.0, LARGEST_DOT * math.sqrt(forecasts.count / total)):.1f}",
+            f"{forecasts.count:,.0f} forecasts of {forecasts.forecast:.0%} on average: "
+            f"{forecasts.frequency:.0%} happened ({forecasts.low:.0%} to {forecasts.high:.0%})",
         )
-        for one in found.bins
-        if one is not None
+        for forecasts in bins
     ]
     spoken = f"Reliability of {name}. " + "; ".join(dot.said for dot in dots)
     ticks = [(25.0 * part, f"{25 * part}%") for part in range(5)]
-    note = f"{total:,.0f} forecasts, ECE {found.ece:.3f} ({found.by_chance:.3f} by chance)"
+    note = f"{total:,.0f} forecasts, ECE {calibration.ece:.3f} ({calibration.by_chance:.3f} by chance)"
     return macro(
         TEMPLATE,
         "reliability",
@@ -79,18 +92,25 @@ def reliability_diagram(name: str, found: Calibration, number: int) -> Markup:
 
 
 def skill_by_week(track: Track, order: Sequence[ForecasterId], names: Mapping[ForecasterId, str]) -> Markup | None:
-    """A plot of the skill of the best forecasters by week; None of a single week."""
-    found = {
-        (one.forecaster, one.value): one.figures.skill
-        for one in track.slices
-        if one.dimension == "week" and one.value[:4].isdigit() and one.figures.skill is not None
+    """Plot the skill of the best forecasters by week; None if there is a single week.
+
+    Args:
+        track: the track whose forecasters are drawn.
+        order: its forecasters, the best first.
+        names: names of the forecasters.
+    """
+    # Without the part of other weeks, which has no date.
+    skills = {
+        (part.forecaster, part.value): part.figures.skill
+        for part in track.slices
+        if part.dimension == "week" and part.value[:4].isdigit() and part.figures.skill is not None
     }
-    weeks = sorted({week for _, week in found})
+    weeks = sorted({week for _, week in skills})
     if len(weeks) < 2:
         return None
     days = np.array([date.fromisocalendar(int(week[:4]), int(week[6:]), 1) for week in weeks], dtype="datetime64[ns]")
     curves = tuple(
-        PlotCurve(names[who], np.array([found.get((who, week)) for week in weeks], dtype=np.float64), number)
+        PlotCurve(names[who], np.array([skills.get((who, week)) for week in weeks], dtype=np.float64), number)
         for number, who in enumerate(order[:MOST_DRAWN])
     )
     return drawing(

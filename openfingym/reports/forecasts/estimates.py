@@ -1,8 +1,8 @@
 """Ratios of sums over blocks, with the intervals of a block bootstrap.
 
-What happens in a week happens to all of its questions, so that not questions but blocks of them are drawn (runs of
-neighbouring blocks, where questions are still open when the next block begins). Intervals are Student's: value +- t s,
-with s the standard error over replicates and t at the degrees of freedom that the blocks leave.
+What happens in a week affects all of its questions. So blocks of questions are resampled and not questions, and runs of
+neighbouring blocks if questions are still open when the next block begins. Intervals are Student's: value +- t s, with
+s the standard error over replicates and t at the degrees of freedom that the blocks leave.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 POWER = 0.8
-"""Chance with which the minimum detectable effect is found."""
+"""Chance with which a test finds the minimum detectable effect."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,17 @@ class BlockEstimate:
     """A figure and its 95 % interval."""
 
     value: float | None
-    """None where nothing is known of it."""
+    """The figure; None if it is not known."""
     low: float | None
-    """None, as ``high``, of fewer than :data:`~openfingym.reports.statistics.FEWEST_UNITS` blocks."""
+    """Lower end of the interval; None with fewer than :data:`~openfingym.reports.statistics.FEWEST_UNITS` blocks."""
     high: float | None
+    """Upper end of the interval; None with fewer blocks than that."""
     blocks: int
-    """Number of blocks that it is over."""
+    """How many blocks the figure is over; 0 if it was computed without an interval."""
 
 
 NOTHING = BlockEstimate(None, None, None, 0)
+"""A figure that is not known."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,11 @@ class StandardError:
     """The standard error of a figure."""
 
     size: float
+    """The standard error."""
     freedom: float
+    """Degrees of freedom of Student's t."""
     reach: float
-    """Half the width of a 95 % interval in standard errors."""
+    """Half the width of a 95 % interval, in standard errors."""
 
     @property
     def detectable(self) -> float:
@@ -61,35 +65,53 @@ class StandardError:
 
 @lru_cache(maxsize=1024)
 def design(blocks: int, overlap: int, seed: int) -> tuple[Resampling, Floats] | None:
-    """How blocks are drawn, and how often each is in each replicate; None where there are too few."""
-    found = block_bootstrap(blocks, seed, shortest=overlap) if blocks >= FEWEST_UNITS else None
-    return None if found is None else (found, found.counts(blocks))
+    """Design the bootstrap of a number of blocks.
+
+    Args:
+        blocks: how many blocks there are.
+        overlap: fewest neighbouring blocks that are drawn together.
+        seed: seed of the replicates.
+
+    Returns:
+        How blocks are drawn, and how often each block is in each replicate, float64[replicates, blocks]; None if there
+        are too few blocks.
+    """
+    resampling = block_bootstrap(blocks, seed, shortest=overlap) if blocks >= FEWEST_UNITS else None
+    return None if resampling is None else (resampling, resampling.counts(blocks))
 
 
 def standard_error(part: Floats, whole: Floats, overlap: int, seed: int) -> StandardError | None:
-    """Standard error of the sum of ``part`` over that of ``whole``, each float64[blocks]; None of too few blocks."""
+    """Standard error of the ratio of two sums over blocks; None with too few blocks.
+
+    Args:
+        part: the numerator's part of each block, float64[blocks].
+        whole: the denominator's part of each block, float64[blocks].
+        overlap: fewest neighbouring blocks that are drawn together.
+        seed: seed of the replicates.
+    """
     drawn = design(len(whole), overlap, seed)
     if drawn is None:
         return None
-    found, counts = drawn
+    resampling, counts = drawn
     below = counts @ whole
+    # In a replicate of empty blocks the ratio is not defined.
     if not (below > 0.0).all():
         return None
-    # Of equal ratios, sums in another order differ by rounding.
     spread = float(np.std((counts @ part) / below, ddof=1))
+    # If the ratio is the same in every block, sums in another order differ by rounding alone.
     floor = 1e-12 * float(np.abs(part).sum() / whole.sum())
-    return StandardError(found.scale * spread if spread > floor else 0.0, found.freedom, found.reach)
+    return StandardError(resampling.scale * spread if spread > floor else 0.0, resampling.freedom, resampling.reach)
 
 
 def ratio(part: Floats, whole: Floats, overlap: int, seed: int, *, lost: bool = False) -> BlockEstimate:
-    """The sum of ``part`` over that of ``whole``, each float64[blocks] in order of time, and its interval.
+    """The ratio of two sums over blocks in order of time, and its interval.
 
     Args:
-        part: what is divided, such as sums of losses.
-        whole: what it is divided by, at least 0; blocks where it is 0 have nothing to say.
-        overlap: least number of neighbouring blocks that are drawn together.
+        part: the numerator's part of each block, such as its sum of losses, float64[blocks].
+        whole: the denominator's part of each block, float64[blocks], at least 0; blocks where it is 0 are left out.
+        overlap: fewest neighbouring blocks that are drawn together.
         seed: seed of the replicates.
-        lost: whether 1 less the ratio is meant, as of a skill.
+        lost: whether to estimate 1 minus the ratio, as for a skill.
     """
     there = whole > 0.0
     part, whole = part[there], whole[there]

@@ -26,24 +26,32 @@ TITLES = {
 }
 DIMENSIONS = {"category": "By category", "horizon": "By horizon", "market": "By market", "week": "By week"}
 TINTS = (0.02, 0.1, 0.25, 0.5)
-"""Sizes of a skill from which a cell is tinted more strongly."""
+"""Sizes of a skill from which on a cell is tinted more strongly."""
 
 
 class LeaderboardRow(NamedTuple):
     """A forecaster on the leaderboard; positions are percents from the left."""
 
     rank: str
+    """Its rank, with ``=`` if others have the same."""
     name: str
+    """Its name."""
     loss: str
+    """Its adjusted loss."""
     interval: str
+    """The interval of the loss, or why there is none."""
     low: str
+    """Position of the lower end; empty without an interval."""
     high: str
+    """Position of the upper end; empty without an interval."""
     dot: str
+    """Position of the loss."""
     said: str
+    """How much it was asked, in words."""
 
 
 def render(report: ForecastReport) -> str:
-    """The page of a report: a self-contained HTML document."""
+    """Render the page of a report, as a self-contained HTML document."""
     return document(
         "forecasts/forecasts.html.jinja",
         "OpenFinGym forecasts",
@@ -56,11 +64,12 @@ def render(report: ForecastReport) -> str:
 
 
 def labels(track: Track) -> dict[ForecasterId, str]:
-    """Names of a track's forecasters, no longer than it takes to tell them apart."""
+    """The short names of a track's forecasters."""
     return short_names([row.forecaster for row in track.rows])
 
 
 def _facts(report: ForecastReport) -> dict[str, str]:
+    """What the heading says, by its names; the template leaves empty values out."""
     return {
         "Forecasts": f"{report.forecasts:,}" + (f", {report.attempts:,} of them repeated" if report.attempts else ""),
         "Questions": f"{report.questions:,}, scored",
@@ -71,11 +80,12 @@ def _facts(report: ForecastReport) -> dict[str, str]:
 
 
 def _track(track: Track) -> dict[str, object]:
+    """The part of the page about a track."""
     names = labels(track)
     title, loss = TITLES[track.name]
-    order = [one.forecaster for group in track.groups for one in group]
+    order = [standing.forecaster for group in track.groups for standing in group]
     rows = {row.forecaster: row for row in track.rows}
-    ranked = [rows[one] for one in order]
+    ranked = [rows[who] for who in order]
     entered = {row.forecaster.principal: row.entries for row in track.rows if row.entries > 1}
     return {
         "id": f"{track.data_kind}-{track.name}",
@@ -97,14 +107,18 @@ def _track(track: Track) -> dict[str, object]:
 
 
 def blocks_text(track: Track) -> str:
-    """How many rounds or weeks a track is over, in words."""
+    """How many rounds or weeks the forecasts of a track are of, in words."""
     count = len(track.blocks)
     return f"{count} round{'s' * (count != 1)} or week{'s' * (count != 1)}"
 
 
 def _board(group: Sequence[ForecasterStanding], names: Mapping[ForecasterId, str]) -> dict[str, object]:
+    """The leaderboard of a group."""
     ends = [
-        end for one in group for end in (one.adjusted.value, one.adjusted.low, one.adjusted.high) if end is not None
+        end
+        for standing in group
+        for end in (standing.adjusted.value, standing.adjusted.low, standing.adjusted.high)
+        if end is not None
     ]
     scale = Scale.around([np.array(ends)], zero=False)
 
@@ -112,14 +126,14 @@ def _board(group: Sequence[ForecasterStanding], names: Mapping[ForecasterId, str
         return f"{100.0 - scale.percent(value):.2f}%"
 
     branches = []
-    for one in group:
-        rank = "–" if one.rank is None else f"{one.rank}{'=' if one.tied else ''}"
-        low, high, value = one.adjusted.low, one.adjusted.high, one.adjusted.value or 0.0
-        asked = f"{one.asked:,} questions asked, {one.adjusted.blocks} rounds or weeks"
+    for standing in group:
+        rank = "–" if standing.rank is None else f"{standing.rank}{'=' if standing.tied else ''}"
+        low, high, value = standing.adjusted.low, standing.adjusted.high, standing.adjusted.value or 0.0
+        asked = f"{standing.asked:,} questions asked, {standing.adjusted.blocks} rounds or weeks"
         branches.append(
             LeaderboardRow(
                 rank,
-                names[one.forecaster],
+                names[standing.forecaster],
                 f"{value:.4f}",
                 "too few to rank" if low is None or high is None else f"{low:.4f} to {high:.4f}",
                 "" if low is None else across(low),
@@ -133,8 +147,8 @@ def _board(group: Sequence[ForecasterStanding], names: Mapping[ForecasterId, str
 
 
 def _figures(track: Track, rows: Sequence[ForecasterRow], names: Mapping[ForecasterId, str]) -> dict[str, object]:
-    """The figures of each forecaster, without the columns that have none."""
-    asked = {one.forecaster: one.asked for group in track.groups for one in group}
+    """The table of figures, without columns that have no figure."""
+    asked = {standing.forecaster: standing.asked for group in track.groups for standing in group}
     columns: list[tuple[str, Callable[[ForecasterRow], tuple[str, str]]]] = [
         ("mean loss", lambda row: _estimated(row.loss, "{:.4f}")),
         ("skill", lambda row: _estimated(row.skill, "{:+.3f}")),
@@ -147,42 +161,50 @@ def _figures(track: Track, rows: Sequence[ForecasterRow], names: Mapping[Forecas
         ("answered", lambda row: (f"{row.figures.questions:,.0f}", f"of {asked[row.forecaster]:,} asked")),
     ]
     cells = {name: [column(row) for row in rows] for name, column in columns}
-    kept = [name for name, found in cells.items() if any(value for value, _ in found)]
+    # Each form of answers has figures that others have not, such as the coverage of intervals.
+    filled = [name for name, column in cells.items() if any(value for value, _ in column)]
     return {
-        "columns": kept,
-        "rows": [(names[row.forecaster], [cells[name][n] for name in kept]) for n, row in enumerate(rows)],
+        "columns": filled,
+        "rows": [(names[row.forecaster], [cells[name][n] for name in filled]) for n, row in enumerate(rows)],
     }
 
 
-def _estimated(found: BlockEstimate, form: str) -> tuple[str, str]:
-    if found.value is None:
+def _estimated(estimate: BlockEstimate, form: str) -> tuple[str, str]:
+    """A figure in this format, and below it the ends of its interval; empty if they are not known."""
+    if estimate.value is None:
         return "", ""
-    ends = "" if found.low is None or found.high is None else f"{form.format(found.low)} to {form.format(found.high)}"
-    return form.format(found.value), ends
+    low, high = estimate.low, estimate.high
+    ends = "" if low is None or high is None else f"{form.format(low)} to {form.format(high)}"
+    return form.format(estimate.value), ends
 
 
 def _plain(value: float | None, form: str, under: str = "") -> tuple[str, str]:
+    """A figure in this format, and what stands below it; empty if the figure is not known."""
     return ("", "") if value is None else (form.format(value), under)
 
 
 def _calibration_error(row: ForecasterRow) -> tuple[str, str]:
-    found = row.calibration
-    return ("", "") if found is None else (f"{found.ece:.3f}", f"{found.by_chance:.3f} by chance")
+    """The calibration error, and below it what it would be by chance."""
+    calibration = row.calibration
+    return ("", "") if calibration is None else (f"{calibration.ece:.3f}", f"{calibration.by_chance:.3f} by chance")
 
 
 def _coverage(row: ForecasterRow) -> tuple[str, str]:
-    found = row.interval
-    if found is None:
+    """The coverage of intervals, and below it what it should be and how wide they are."""
+    figures = row.interval
+    if figures is None:
         return "", ""
-    return f"{found.coverage:.1%}", f"of {found.nominal:.0%}, width {found.width:.3g}"
+    return f"{figures.coverage:.1%}", f"of {figures.nominal:.0%}, width {figures.width:.3g}"
 
 
 def _slices(
     track: Track, dimension: str, order: Sequence[ForecasterId], names: Mapping[ForecasterId, str]
 ) -> dict[str, object] | None:
-    """Skill (or the loss where none is known) of every forecaster on each part; None where there is one part."""
-    found = {(one.forecaster, one.value): one.figures for one in track.slices if one.dimension == dimension}
-    values = list(dict.fromkeys(one.value for one in track.slices if one.dimension == dimension))
+    """The table of skill, or of loss if no skill is known, of every forecaster on each part of the questions; None if
+    there is one part.
+    """
+    by_part = {(part.forecaster, part.value): part.figures for part in track.slices if part.dimension == dimension}
+    values = list(dict.fromkeys(part.value for part in track.slices if part.dimension == dimension))
     if dimension == "week":
         values.sort(reverse=True)
     if len(values) < 2:
@@ -191,7 +213,7 @@ def _slices(
     for value in values:
         cells = []
         for who in order:
-            figures = found.get((who, value))
+            figures = by_part.get((who, value))
             if figures is None:
                 cells.append(("", "", ""))
                 continue
@@ -210,6 +232,8 @@ def _slices(
 
 
 def _pair(pair: ForecasterPair, names: Mapping[ForecasterId, str]) -> tuple[str, ...]:
+    """The row of the table of pairs for a comparison, with the better forecaster first."""
+    # The difference is one of losses: above 0, b is the better one.
     swapped = pair.difference > 0.0
     better, worse = (pair.b, pair.a) if swapped else (pair.a, pair.b)
     ends = ""

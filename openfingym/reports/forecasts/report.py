@@ -1,4 +1,4 @@
-"""What a ledger says of forecasters: figures, ranks and comparisons, as plain data."""
+"""The report on the forecasters of a ledger: figures, ranks and comparisons, as plain data."""
 
 from __future__ import annotations
 
@@ -29,63 +29,75 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FORMAT = 1
+"""Version of the JSON form of a report."""
 MOST_RANKED = 40
-"""Forecasters that are ranked and compared in pairs: those who answered most, which says nothing of how well."""
+"""Most forecasters that are ranked and compared in pairs: those who answered most, whatever their losses are."""
 
 
 @dataclass(frozen=True)
 class IntervalFigures:
-    """How good a forecaster's intervals are besides their score."""
+    """Figures on a forecaster's intervals besides their score."""
 
     nominal: float
-    """Mean probability that they were to cover."""
+    """Mean probability with which they should cover the truth."""
     coverage: float
     """Share of truths on or between their ends."""
     width: float
-    """Mean width over the scale that the loss is divided by."""
+    """Mean width, over the scale by which the loss is divided."""
 
 
 @dataclass(frozen=True)
 class ForecasterRow:
-    """One forecaster in a track."""
+    """The figures of one forecaster in a track."""
 
     forecaster: ForecasterId
+    """The forecaster."""
     entries: int
-    """Names in this track under its principal; the best of many is good by chance."""
+    """How many forecasters its principal has in this track; the best of many is good by chance."""
     figures: Figures
+    """The figures without intervals."""
     loss: BlockEstimate
-    """The figures again, with intervals of those who are ranked."""
+    """Mean loss, with an interval for forecasters that are ranked, as of the next three figures."""
     skill: BlockEstimate
+    """1 minus the loss over the naive forecast's."""
     market_skill: BlockEstimate
+    """1 minus the loss over the loss of what the market showed."""
     price_weight: BlockEstimate
     """Weight b of the forecast p in the best mixture m + b (p - m) with the price m that the market showed, by least
     squares. 0: it adds nothing to the price; an interval above 0: it knows something that the price does not."""
     calibration: Calibration | None
+    """Calibration of its probabilities; None in other tracks than ``events``."""
     interval: IntervalFigures | None
+    """Figures on its intervals; None in other tracks than ``intervals``."""
 
 
 @dataclass(frozen=True)
 class Track:
-    """Forecasts of one kind of data whose losses can be compared."""
+    """The forecasts on one kind of data whose losses can be compared."""
 
     data_kind: str
     """``real`` or ``simulated``."""
     name: str
     """One of ``events``, ``choices``, ``values``, ``quantiles`` and ``intervals``."""
     forecasts: int
+    """How many forecasts there are."""
     questions: int
+    """How many questions were answered."""
     blocks: tuple[str, ...]
-    """Rounds, and weeks of questions of none, in order of time."""
+    """Names of the rounds, and of the weeks of questions of no round, in order of time."""
     overlap: int
-    """Neighbouring blocks that are drawn together, since a typical question is open so long."""
+    """How many neighbouring blocks are drawn together, since a typical question is open for so long."""
     rows: tuple[ForecasterRow, ...]
-    """By mean loss."""
+    """The figures of each forecaster, the lowest mean loss first."""
     groups: tuple[tuple[ForecasterStanding, ...], ...]
-    """Ranks of the forecasters that common questions connect; those of different groups cannot be compared."""
+    """The standings of each group of forecasters that common questions connect; those of different groups cannot be
+    compared."""
     pairs: tuple[ForecasterPair, ...]
+    """The comparisons of every two ranked forecasters of a group."""
     unranked: int
-    """Forecasters who answered less than those who are ranked."""
+    """How many forecasters are not ranked, since they answered less than the others."""
     slices: tuple[Slice, ...]
+    """The figures of ranked forecasters on parts of the questions."""
 
 
 @dataclass(frozen=True)
@@ -93,26 +105,32 @@ class ForecastReport:
     """A report on the forecasts of a ledger."""
 
     tracks: tuple[Track, ...]
-    """Of real data first."""
+    """The tracks, those of real data first."""
     forecasts: int
+    """How many forecasts there are."""
     questions: int
+    """How many questions were answered."""
     forecasters: int
+    """How many forecasters answered a question."""
     attempts: int
-    """Forecasts beyond one of a question and forecaster, which count together as one."""
+    """How many forecasts are repeated attempts at a question; all attempts of a forecaster at a question count together
+    as one forecast."""
     where: dict[str, list[str]]
+    """Which forecasts were chosen, as patterns by column."""
     seed: int
+    """Seed of the bootstrap."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; docs/forecasts.md describes them."""
+        """The report as plain values, which docs/forecasts.md describes."""
         method = {"fewest_blocks": FEWEST_UNITS, "smallest_probability": SMALLEST, "most_ranked": MOST_RANKED}
         return {"format": FORMAT, "openfingym": __version__, "method": method, **plain(self)}
 
     def to_json(self) -> str:
-        """:meth:`to_dict` as JSON."""
+        """The report as JSON, in the form of :meth:`to_dict`."""
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def html(self) -> str:
-        """A page of it: one HTML document with everything in it."""
+        """The page of the report, a self-contained HTML document."""
         from openfingym.reports.forecasts.page import render
 
         return render(self)
@@ -122,44 +140,49 @@ def forecast_report(ledger: Path, *, where: Where | None = None, seed: int = 0) 
     """Report on the scored forecasts of a ledger.
 
     Args:
-        ledger: a verifier's state folder, or its ``ledger.db``; it is only read.
-        where: which forecasts, by ``category``, ``market``, ``round``, ``provider``, ``form``, ``clock``, ``agent``,
-            ``version`` or ``principal``: a name or several, in which ``*`` and ``?`` stand for anything.
+        ledger: the state folder of a verifier, or its ``ledger.db``; it is only read.
+        where: which forecasts to report on: for ``category``, ``market``, ``round``, ``provider``, ``form``, ``clock``,
+            ``agent``, ``version`` or ``principal`` a name or several, in which ``*`` stands for any text and ``?`` for
+            any character; None for all forecasts.
         seed: seed of the bootstrap; the same ledger and seed give the same report.
 
     Raises:
         StoreError: there is no ledger, or it cannot be read.
-        UsageError: ``where`` names no column.
+        UsageError: ``where`` names a column by which forecasts cannot be chosen.
     """
-    found = read_forecasts(Path(ledger), where)
+    forecasts = read_forecasts(Path(ledger), where)
+    questions = forecasts.questions
     tracks = []
-    form = np.array([list(TRACKS).index(name) for name in found.questions.form.names], dtype=np.int64)
+    form = np.array([list(TRACKS).index(name) for name in questions.form.names], dtype=np.int64)
     names = list(dict.fromkeys(TRACKS.values()))
     places = np.array([names.index(name) for name in TRACKS.values()])
-    track = places[form[found.questions.form.codes]] if len(form) else np.zeros(0, dtype=np.int64)
+    track = places[form[questions.form.codes]] if len(form) else np.zeros(0, dtype=np.int64)
     for simulated in (False, True):
-        of_kind = found.questions.simulated[found.question] == simulated
-        attended = np.zeros((len(found.forecasters), len(found.questions.round.names)), dtype=np.bool_)
-        attended[found.forecaster[of_kind], found.questions.round.codes[found.question[of_kind]]] = True
+        # Who answers a question of any track in a round takes part in the round.
+        of_kind = questions.simulated[forecasts.question] == simulated
+        attended = np.zeros((len(forecasts.forecasters), len(questions.round.names)), dtype=np.bool_)
+        attended[forecasts.forecaster[of_kind], questions.round.codes[forecasts.question[of_kind]]] = True
         for number, name in enumerate(names):
-            asked = (track == number) & (found.questions.simulated == simulated)
-            if asked[found.question].any():
+            asked = (track == number) & (questions.simulated == simulated)
+            if asked[forecasts.question].any():
                 kind = "simulated" if simulated else "real"
-                tracks.append(_track(kind, name, found.of(asked), attended, seed))
+                tracks.append(_track(kind, name, forecasts.of(asked), attended, seed))
     return ForecastReport(
         tuple(tracks),
-        found.count,
-        len(np.unique(found.question)),
-        len(np.unique(found.forecaster)),
-        round(found.count - float(found.weight.sum())),
-        {name: [one] if isinstance(one, str) else list(one) for name, one in (where or {}).items()},
+        forecasts.count,
+        len(np.unique(forecasts.question)),
+        len(np.unique(forecasts.forecaster)),
+        round(forecasts.count - float(forecasts.weight.sum())),
+        {name: [chosen] if isinstance(chosen, str) else list(chosen) for name, chosen in (where or {}).items()},
         seed,
     )
 
 
 def _first_of_each(forecasters: Sequence[ForecasterId], places: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Those that are ranked, of all in order: the first of every principal before the second of any, so that whoever
-    forecasts under many names keeps nobody else out.
+    """Choose the forecasters that are ranked, by their indices in the order in which they answered most.
+
+    The first of every principal comes before the second of any, so that a principal that forecasts under many names
+    keeps nobody else out.
     """
     before: Counter[str] = Counter()
     turns = []
@@ -170,55 +193,65 @@ def _first_of_each(forecasters: Sequence[ForecasterId], places: NDArray[np.intp]
     return places[np.argsort(turns, kind="stable")[:MOST_RANKED]]
 
 
-def _track(kind: str, name: str, found: Forecasts, attended: NDArray[np.bool_], seed: int) -> Track:
-    blocks = blocks_of(found.questions)
-    sums = sums_of(found, blocks)
-    answered = np.bincount(sums.forecaster, weights=sums.count, minlength=len(found.forecasters))
+def _track(kind: str, name: str, forecasts: Forecasts, attended: NDArray[np.bool_], seed: int) -> Track:
+    """Report on one track.
+
+    Args:
+        kind: kind of the data.
+        name: name of the track.
+        forecasts: the forecasts of the track.
+        attended: whether each forecaster takes part in each round, by the code of the round, bool[forecasters, rounds].
+        seed: seed of the bootstrap.
+    """
+    blocks = blocks_of(forecasts.questions)
+    sums = sums_of(forecasts, blocks)
+    answered = np.bincount(sums.forecaster, weights=sums.count, minlength=len(forecasts.forecasters))
     people = np.flatnonzero(answered)
-    ranked = np.sort(_first_of_each(found.forecasters, people[np.argsort(-answered[people], kind="stable")]))
+    ranked = np.sort(_first_of_each(forecasts.forecasters, people[np.argsort(-answered[people], kind="stable")]))
+    # Forecasters of different groups have no common questions, so that each group has equations of its own.
     groups, pairs = [], []
-    overall = normal_equations(found, ranked, blocks, attended)
+    overall = normal_equations(forecasts, ranked, blocks, attended)
     parts = components(overall.common.sum(axis=0))
     for part in parts:
         members = ranked[part]
-        equations = overall if len(parts) == 1 else normal_equations(found, members, blocks, attended)
-        who = [found.forecasters[place] for place in members]
-        compared = pairs_of(who, equations, blocks.overlap, seed)
-        groups.append(tuple(standings_of(who, equations, compared, blocks.overlap, seed)))
+        equations = overall if len(parts) == 1 else normal_equations(forecasts, members, blocks, attended)
+        names = [forecasts.forecasters[place] for place in members]
+        compared = pairs_of(names, equations, blocks.overlap, seed)
+        groups.append(tuple(standings_of(names, equations, compared, blocks.overlap, seed)))
         pairs += compared
-    calibrated = calibrations(found) if name == "events" else {}
-    covered = _intervals(found) if name == "intervals" else {}
-    entries = Counter(found.forecasters[place].principal for place in people)
-    whole = figures_of(sums, sums.forecaster, len(found.forecasters))
+    calibrated = calibrations(forecasts) if name == "events" else {}
+    covered = _intervals(forecasts) if name == "intervals" else {}
+    entries = Counter(forecasts.forecasters[place].principal for place in people)
+    whole = figures_of(sums, sums.forecaster, len(forecasts.forecasters))
     rows = []
     for place in people.tolist():
-        who_is = found.forecasters[place]
+        who = forecasts.forecasters[place]
         estimates = _estimates(sums, place, len(blocks.names), blocks.overlap, seed) if place in ranked else None
         figures = whole[place]
         assert figures is not None
         rows.append(
             ForecasterRow(
-                who_is,
-                entries[who_is.principal],
+                who,
+                entries[who.principal],
                 figures,
                 *(estimates or (_point(figures.loss), _point(figures.skill), _point(figures.market_skill), NOTHING)),
                 calibrated.get(place),
                 covered.get(place),
             )
         )
-    present = np.unique(blocks.codes[np.unique(found.question)])
+    present = np.unique(blocks.codes[np.unique(forecasts.question)])
     return Track(
         kind,
         name,
-        found.count,
-        len(np.unique(found.question)),
+        forecasts.count,
+        len(np.unique(forecasts.question)),
         tuple(blocks.names[place] for place in present),
         blocks.overlap,
         tuple(sorted(rows, key=lambda row: row.figures.loss)),
         tuple(groups),
         tuple(pairs),
         len(people) - len(ranked),
-        tuple(slices_of(sums, found, ranked)),
+        tuple(slices_of(sums, forecasts, ranked)),
     )
 
 
@@ -230,7 +263,15 @@ def _point(value: float | None) -> BlockEstimate:
 def _estimates(
     sums: Sums, place: int, blocks: int, overlap: int, seed: int
 ) -> tuple[BlockEstimate, BlockEstimate, BlockEstimate, BlockEstimate]:
-    """Mean loss, skill, skill against the market and weight beside its price of one forecaster, with intervals."""
+    """Mean loss, skill, skill against the market and weight beside its price of one forecaster, with intervals.
+
+    Args:
+        sums: sums over forecasts, by cell.
+        place: index of the forecaster.
+        blocks: how many blocks there are.
+        overlap: fewest neighbouring blocks that are drawn together.
+        seed: seed of the bootstrap.
+    """
     mine = sums.forecaster == place
     block = sums.codes("block")[mine]
 
@@ -245,19 +286,20 @@ def _estimates(
     )
 
 
-def _intervals(found: Forecasts) -> dict[int, IntervalFigures]:
-    """Coverage and width of each forecaster's intervals, by its place."""
-    who, question = (found.intervals[:, place].astype(np.int32) for place in (0, 1))
-    loss, low, high = found.intervals[:, 2:].T
-    level, y = found.questions.level[question], found.questions.truth[question]
-    weight = attempt_weights(who, question, len(found.questions.level))
+def _intervals(forecasts: Forecasts) -> dict[int, IntervalFigures]:
+    """Figures on each forecaster's intervals, by its index."""
+    who, question = (forecasts.intervals[:, place].astype(np.int32) for place in (0, 1))
+    loss, low, high = forecasts.intervals[:, 2:].T
+    level, y = forecasts.questions.level[question], forecasts.questions.truth[question]
+    weight = attempt_weights(who, question, len(forecasts.questions.level))
     width = high - low
     miss = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
-    # The loss is the width and what is added for a miss, both over the scale.
+    # The interval score is the width plus a penalty for a miss, and the loss is that over a scale which the ledger does
+    # not state: it follows from both.
     whole = width + 2.0 / (1.0 - level) * miss
     relative = np.divide(loss * width, whole, out=np.zeros_like(width), where=whole > 0.0)
     count, nominal, covered, wide = (
-        np.bincount(who, weights=weight * values, minlength=len(found.forecasters))
+        np.bincount(who, weights=weight * values, minlength=len(forecasts.forecasters))
         for values in (np.ones_like(y), level, miss == 0.0, relative)
     )
     return {
@@ -267,9 +309,9 @@ def _intervals(found: Forecasts) -> dict[int, IntervalFigures]:
 
 
 def plain(value: Any) -> Any:
-    """Data classes and named tuples as objects, tuples as lists."""
+    """A value as JSON has it: data classes and forecasters as objects, tuples as lists."""
     if isinstance(value, ForecasterId):
         return value._asdict()
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
-    return [plain(one) for one in value] if isinstance(value, tuple) else value
+        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
+    return [plain(item) for item in value] if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""Who is better: ranks with ties, and every pair with its interval, test and minimum detectable effect."""
+"""The order of forecasters: ranks with ties, and every pair with its interval, test and minimum detectable effect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from openfingym.errors import UsageError
 from openfingym.metrics.significance import diebold_mariano
-from openfingym.reports.forecasts.difficulty import Normal, adjusted, drawn
+from openfingym.reports.forecasts.difficulty import NormalEquations, adjusted, drawn
 from openfingym.reports.forecasts.estimates import BlockEstimate, design, standard_error
 from openfingym.reports.statistics import FEWEST_UNITS, holm
 
@@ -24,52 +24,63 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
+"""Adjusted p-value below which a difference is significant."""
 REFUSED_SHARE = 0.05
-"""Where a forecaster is in no block of more than this share of the replicates, or nothing connects the others, the rest
-are no fair sample."""
+"""Largest share of replicates that may lack a forecaster's loss, since none of its blocks is in them or the others are
+not connected: the rest would be no fair sample of replicates."""
 Verdict = Literal["better", "worse", "no difference", "too few"]
 
 
 @dataclass(frozen=True)
 class ForecasterPair:
-    """Forecaster ``a`` against ``b``, on the questions that both were asked."""
+    """The comparison of forecaster ``a`` with ``b``, on the questions that both were asked."""
 
     a: ForecasterId
+    """The first forecaster."""
     b: ForecasterId
+    """The second forecaster."""
     questions: int
+    """How many questions both were asked."""
     blocks: int
+    """How many blocks have such questions."""
     difference: float
-    """Mean loss of a less that of b; negative where a is better."""
+    """Mean loss of a minus that of b; negative if a is better."""
     low: float | None
-    """95 % interval of a block bootstrap; None, as the next five, of too few blocks."""
+    """Lower end of the 95 % interval of a block bootstrap; None with too few blocks."""
     high: float | None
+    """Upper end of the interval; None with too few blocks."""
     detectable: float | None
-    """Difference that such a comparison finds with a chance of 80 % at 5 %, before any adjustment."""
+    """Difference that such a comparison finds with a chance of 80 % at a level of 5 %, before any adjustment; None with
+    too few blocks."""
     statistic: float | None
-    """Diebold and Mariano's, with the correction of Harvey, Leybourne and Newbold."""
+    """Statistic of the test of Diebold and Mariano, with the correction of Harvey, Leybourne and Newbold; None with too
+    few blocks, or if it is infinite."""
     p_value: float | None
+    """p-value of the test; None with too few blocks."""
     p_holm: float | None
-    """Adjusted by Holm's method for all pairs of the group."""
+    """p-value adjusted by Holm's method for all pairs of the group; None with too few blocks."""
     verdict: Verdict
+    """Whether a is better than b."""
 
 
 @dataclass(frozen=True)
 class ForecasterStanding:
-    """A forecaster's place among those that it is connected with by common questions."""
+    """The standing of a forecaster among those that common questions connect it with."""
 
     forecaster: ForecasterId
+    """The forecaster."""
     rank: int | None
-    """Place of the first of those it is tied with; None of too few blocks."""
+    """Rank of the first of those that it is tied with; None with too few blocks."""
     tied: bool
     """Whether others have the same rank."""
     adjusted: BlockEstimate
-    """What it would lose on all of their questions."""
+    """The mean loss that it would have on all questions of the group."""
     asked: int
-    """Questions that it answered, and those that it left out in rounds it took part in."""
+    """How many questions it answered, or left out in rounds in which it took part."""
 
 
 def pairs_of(
-    names: Sequence[ForecasterId], equations: Normal, overlap: int, seed: int, level: float = SIGNIFICANT
+    names: Sequence[ForecasterId], equations: NormalEquations, overlap: int, seed: int, level: float = SIGNIFICANT
 ) -> list[ForecasterPair]:
     """Compare every two forecasters that were asked a common question.
 
@@ -77,11 +88,11 @@ def pairs_of(
     common questions over the number of all, so that every question counts the same and the mean is the difference.
 
     Args:
-        names: the forecasters of the equations.
-        equations: the normal equations of one component.
-        overlap: blocks within which questions overlap, the horizon of the test.
+        names: the forecasters of the equations, in order.
+        equations: the normal equations of one group of connected forecasters.
+        overlap: number of neighbouring blocks whose questions overlap, the horizon of the test.
         seed: seed of the bootstrap.
-        level: adjusted p-values below it decide.
+        level: adjusted p-value below which a difference is significant.
     """
     couples = [(a, b) for a, b in itertools.combinations(range(len(names)), 2) if equations.common[:, a, b].any()]
     series = []
@@ -120,41 +131,58 @@ def pairs_of(
 
 
 def _test(part: Floats, whole: Floats, overlap: int) -> tuple[float, float] | None:
-    """Statistic and p-value that a difference is 0; None of too few blocks."""
+    """Test that the difference of two forecasters is 0.
+
+    Args:
+        part: sum of the differences of loss in each block, float64[blocks].
+        whole: number of common questions in each block, float64[blocks].
+        overlap: number of neighbouring blocks whose questions overlap.
+
+    Returns:
+        Statistic and p-value; None with too few blocks.
+    """
     blocks = len(whole)
     if design(blocks, overlap, 0) is None:
         return None
     shares = blocks * part / whole.sum()
-    # What is the same but for rounding is the same.
+    # Losses that are equal but for rounding are equal: rounding must not decide a test.
     shares[np.abs(shares) < 1e-13] = 0.0
     try:
-        found = diebold_mariano(shares, np.zeros(blocks), overlap, small_sample=True)
+        test = diebold_mariano(shares, np.zeros(blocks), overlap, small_sample=True)
     except UsageError:
-        # The same difference in every block, for which there is no t: each of those that do not overlap had an even
-        # chance of either sign.
+        # The difference is the same in every block, so that there is no t. A sign test remains: under the hypothesis,
+        # each of the blocks that do not overlap has either sign with an even chance.
         return math.copysign(math.inf, float(shares.sum())), 2.0 ** (1 - blocks // overlap)
-    return found.statistic, found.p_value
+    return test.statistic, test.p_value
 
 
 def standings_of(
-    names: Sequence[ForecasterId], equations: Normal, pairs: Sequence[ForecasterPair], overlap: int, seed: int
+    names: Sequence[ForecasterId], equations: NormalEquations, pairs: Sequence[ForecasterPair], overlap: int, seed: int
 ) -> list[ForecasterStanding]:
-    """The order of forecasters of one component, by their adjusted losses.
+    """Rank the forecasters of one group by their adjusted losses.
 
-    Whoever cannot be told from the first of a rank has that rank too; the first who can begins the next, which counts
-    those before. Forecasters of too few blocks have none, and come last.
+    A forecaster that is not significantly different from the first of a rank shares that rank; the first that is begins
+    the next rank, whose number counts all before. Forecasters with too few blocks have no rank, and come last.
+
+    Args:
+        names: the forecasters of the equations, in order.
+        equations: the normal equations of one group of connected forecasters.
+        pairs: the comparisons of every two of them.
+        overlap: number of neighbouring blocks whose questions overlap.
+        seed: seed of the bootstrap.
     """
+    # All blocks once, which is no resampling.
     losses = adjusted(drawn(equations, np.ones((1, len(equations.loss)))))[0]
     there = equations.common.diagonal(axis1=1, axis2=2)
     blocks, asked = (there > 0.0).sum(axis=0), there.sum(axis=0)
     intervals = _intervals(equations, losses, blocks, overlap, seed)
-    able = design(len(equations.loss), overlap, seed) is not None
-    decided = {(one.a, one.b) for one in pairs if one.verdict in {"better", "worse"}}
+    enough = design(len(equations.loss), overlap, seed) is not None
+    decided = {(pair.a, pair.b) for pair in pairs if pair.verdict in {"better", "worse"}}
     ranks: dict[int, int] = {}
     leader = -1
     order = np.argsort(losses, kind="stable").tolist()
     for place in order:
-        if able and blocks[place] >= FEWEST_UNITS:
+        if enough and blocks[place] >= FEWEST_UNITS:
             pair = (names[min(leader, place)], names[max(leader, place)]) if ranks else None
             if pair is None or pair in decided:
                 leader = place
@@ -162,7 +190,7 @@ def standings_of(
             else:
                 ranks[place] = ranks[leader]
     shared = list(ranks.values())
-    found = [
+    standings = [
         ForecasterStanding(
             names[place],
             ranks.get(place),
@@ -172,17 +200,17 @@ def standings_of(
         )
         for place in order
     ]
-    return sorted(found, key=lambda one: one.rank is None)
+    return sorted(standings, key=lambda standing: standing.rank is None)
 
 
 def _intervals(
-    equations: Normal, losses: Floats, blocks: NDArray[np.intp], overlap: int, seed: int
+    equations: NormalEquations, losses: Floats, blocks: NDArray[np.intp], overlap: int, seed: int
 ) -> list[BlockEstimate]:
-    """Adjusted losses with the intervals of fits to replicates."""
-    resampling = design(len(equations.loss), overlap, seed)
-    if resampling is None:
+    """Adjusted losses with the intervals of fits to bootstrap replicates."""
+    designed = design(len(equations.loss), overlap, seed)
+    if designed is None:
         return [BlockEstimate(float(loss), None, None, int(n)) for loss, n in zip(losses, blocks, strict=True)]
-    found, counts = resampling
+    resampling, counts = designed
     replicates = adjusted(drawn(equations, counts))
     estimates = []
     for loss, values, n in zip(losses, replicates.T, blocks, strict=True):
@@ -190,6 +218,6 @@ def _intervals(
         if n < FEWEST_UNITS or len(known) < (1.0 - REFUSED_SHARE) * len(values):
             estimates.append(BlockEstimate(float(loss), None, None, int(n)))
         else:
-            half = found.reach * found.scale * float(known.std(ddof=1))
+            half = resampling.reach * resampling.scale * float(known.std(ddof=1))
             estimates.append(BlockEstimate(float(loss), float(loss) - half, float(loss) + half, int(n)))
     return estimates

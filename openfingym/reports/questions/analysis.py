@@ -1,4 +1,6 @@
-"""Questions as they were played, taken apart: by tool that was used, by the order of calls, by what was wrong."""
+"""Analysing questions as they were played: by the tools that were used, the order of calls, and what was wrong with
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,44 +19,49 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 START, END = "question", "answer"
-"""Where every way through the tools begins, and where that of an answered question ends."""
+"""The node at which every way through the tools begins, and the one at which that of an answered question ends."""
 Step = tuple[str, str]
+"""A step from one tool to the next."""
 Scored = tuple[PlayedQuestion, float | None]
-"""A question, and its score where it is known."""
+"""A question with its score; None if the score is not known."""
 
 
 @dataclass(frozen=True)
 class ScorePart:
-    """A score of a part of the questions."""
+    """The mean score of a part of the questions."""
 
     score: float | None
-    """Its mean; None of no question."""
+    """The mean score; None if no question belongs to the part."""
     questions: int
+    """How many questions belong to the part."""
 
 
 @dataclass(frozen=True)
 class ToolFigures:
-    """What came of the calls of a tool."""
+    """Figures on the calls of a tool."""
 
     tool: str
+    """Name of the tool."""
     calls: int
+    """How often it was called."""
     refused: int
+    """How many calls were refused."""
     repeated: int
-    """Calls that were answered, and had been made before in their question."""
+    """How many calls were answered that had been made before in their question."""
     questions: int
-    """In which it answered."""
+    """How many questions it answered in."""
     part: ScorePart
-    """The score of these."""
+    """The mean score of these questions."""
 
 
 def mean_of(scores: Iterable[float]) -> ScorePart:
-    """A part of these scores, of which those that are NaN are of questions outside of it."""
+    """The mean of scores, of which NaN are of questions that do not belong to the part."""
     known = [score for score in scores if not math.isnan(score)]
     return ScorePart(float(np.mean(known)) if known else None, len(known))
 
 
 def by_tool(played: Sequence[Scored]) -> list[ToolFigures]:
-    """Every tool that was called, the most used first."""
+    """Figures on every tool that was called, the most used first."""
     calls: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     repeated: Counter[str] = Counter()
@@ -63,16 +70,18 @@ def by_tool(played: Sequence[Scored]) -> list[ToolFigures]:
             calls[tool] += 1
             refused[tool] += fault not in {None, REPEATED}
             repeated[tool] += fault == REPEATED
-    found = []
+    figures = []
     for tool, count in sorted(calls.items(), key=lambda pair: (-pair[1], pair[0])):
         used = [(asked, score) for asked, score in played if tool in asked.tools]
         part = mean_of(score for _, score in used if score is not None)
-        found.append(ToolFigures(tool, count, refused[tool], repeated[tool], len(used), part))
-    return found
+        figures.append(ToolFigures(tool, count, refused[tool], repeated[tool], len(used), part))
+    return figures
 
 
 def faults_of(asked: PlayedQuestion) -> Iterator[tuple[str, str | None]]:
-    """(tool, what was wrong) of each call of a question, None of one that was answered and is new in its attempt."""
+    """The tool of each call of a question, and what was wrong with the call: None if it was answered, and had not been
+    made before in its attempt.
+    """
     seen: set[tuple[int, str, str]] = set()
     for call in asked.calls:
         key = call.attempt, call.tool, call.arguments
@@ -82,16 +91,16 @@ def faults_of(asked: PlayedQuestion) -> Iterator[tuple[str, str | None]]:
 
 
 def faults(played: Iterable[PlayedQuestion]) -> dict[str, int]:
-    """Calls by what was wrong with them, the most frequent first."""
+    """How many calls had each fault, the most frequent fault first."""
     counts = Counter(fault for asked in played for _, fault in faults_of(asked) if fault is not None)
     return dict(counts.most_common())
 
 
 def transitions(played: Iterable[PlayedQuestion]) -> dict[Step, float]:
-    """The share of each step from one tool to the next, among all from question to answer; the most frequent first.
+    """The share of each step from one tool to the next among all steps from question to answer, the largest first.
 
-    Calls that were refused are no steps. A question without an answer ends with its last call; each of several attempts
-    at a question is a way of its own.
+    Calls that were refused are no steps. A question without an answer ends with its last call, and each of several
+    attempts at a question is a way of its own.
     """
     counts: Counter[Step] = Counter()
     for asked in played:
@@ -103,8 +112,8 @@ def transitions(played: Iterable[PlayedQuestion]) -> dict[Step, float]:
 
 
 def contributions(played: Sequence[Scored]) -> dict[Step, float]:
-    """How much more often each step is on the way to a correct answer than to another, the most helpful first; empty
-    where there are not both.
+    """How much larger the share of each step is on the way to a correct answer than to a wrong one, the largest
+    difference first; empty if there are no correct or no wrong answers.
     """
     right = transitions(asked for asked, score in played if score is not None and score > 0.0)
     wrong = transitions(asked for asked, score in played if score is not None and not score > 0.0)
@@ -117,15 +126,16 @@ def contributions(played: Sequence[Scored]) -> dict[Step, float]:
 def best_of(scores: NDArray[np.float64]) -> list[float]:
     """Max@k for every k up to the number of samples: the best score of k samples of a question, mean over questions.
 
-    It is the mean over all ways to choose k of the samples, so that their order cannot matter.
+    It is the mean over all ways to choose k of the samples, so that their order does not matter.
 
     Args:
-        scores: float64[samples, questions].
+        scores: the score of each sample, float64[samples, questions].
     """
     count = len(scores)
     ordered = np.sort(scores, axis=0)
-    found = []
+    best = []
     for k in range(1, count + 1):
+        # A sample is the best of k chosen ones if the k - 1 others are among those that score less.
         weights = np.array([math.comb(place, k - 1) for place in range(count)]) / math.comb(count, k)
-        found.append(float((weights @ ordered).mean()))
-    return found
+        best.append(float((weights @ ordered).mean()))
+    return best

@@ -1,10 +1,10 @@
-"""A run of questions as it was played: what was called in each, how it ended, and what its answer was worth.
+"""Runs of questions as they were played: the calls in each question, how it ended, and how its answer was scored.
 
-What an agent called and how its questions ended is in its run's folder, and may be shown to anybody. Scores of parts
-of the questions follow from the hidden answers. They are computed here, from the truth half of the task's package on
-this machine, and only of runs of which a verifier that this machine has met proves that it told every score exactly
-and without limit, to whoever owns the machine on which the answers lie: a part may be a single question, which its
-agent chose by calling a tool in that one alone, and a folder may be made up.
+What an agent called and how its questions ended is in the folder of its run, and may be shown to anybody. Scores of
+parts of the questions follow from the hidden answers. They are computed here, from the hidden half of the task's
+package on this machine, and only for runs whose receipt proves that a verifier that this machine has met discloses
+every score exactly and without limit, to whoever owns the machine that has the answers. The reason: a part may be a
+single question, which an agent chose by calling a tool in that one alone, and a folder may be forged.
 """
 
 from __future__ import annotations
@@ -42,30 +42,31 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 LIMIT = 256 * MEGABYTE
-"""Bytes that a file of a run may have."""
+"""Most bytes of a file of a run."""
 SAME = 1e-9
-"""How far apart two computations of one score may be."""
+"""Largest difference between two computations of the same score."""
 LONGEST = 60
-"""Characters of the name of a tool that are kept."""
+"""Most characters of the name of a tool that are kept."""
 UNKNOWN = "(no such tool)"
-"""Name of all tools that a task does not have: an agent may call whatever it likes."""
+"""Name that stands for all tools that a task does not have, since an agent may call anything."""
 REPEATED = "repeated_call"
-"""What a call is that was answered and had been made before in its question, with the same arguments."""
+"""Fault of a call that was answered, but had been made before in its question with the same arguments."""
 ANSWERED = "answered"
+"""State of a question that has an answer."""
 
 
 @dataclass(frozen=True)
 class CallMade:
-    """A call of a tool."""
+    """A call of a tool, as it was made."""
 
     tool: str
-    """Any text, where there is no such tool."""
+    """Name of the tool, shortened; :data:`UNKNOWN` if the task is known not to have it."""
     arguments: str
-    """As canonical JSON."""
+    """Arguments of the call as canonical JSON."""
     fault: str | None
-    """What was wrong with it, in a word; None for a call that was answered."""
+    """What was wrong with the call, in a word; None for a call that was answered."""
     attempt: int = 1
-    """Which of several attempts at its question it was made in."""
+    """In which of several attempts at its question the call was made, from 1."""
 
 
 @dataclass(frozen=True)
@@ -73,170 +74,192 @@ class PlayedQuestion:
     """A question as it was played."""
 
     question: int
-    """Counted from 1."""
+    """Number of the question, from 1."""
     state: str
+    """State in which it ended, such as ``answered``."""
     begun: bool
+    """Whether the agent did anything in it."""
     actions: int
+    """How many actions the agent took in it."""
     tags: tuple[str, ...]
+    """Tags of the question, by which reports tell questions apart."""
     calls: tuple[CallMade, ...]
+    """The calls of tools, in order."""
     attempts: tuple[object, ...] = ()
-    """What several attempts at it came to before they were voted on, as JSON; None of one without an answer."""
+    """The answers of several attempts before the vote on them, as JSON, None for an attempt without an answer; empty if
+    there was one attempt."""
 
     @property
     def tools(self) -> frozenset[str]:
-        """Tools that answered in it."""
+        """Names of the tools that answered in it."""
         return frozenset(call.tool for call in self.calls if call.fault is None)
 
 
 @dataclass(frozen=True, eq=False)
-class Hidden:
-    """Everything that scores of a run's questions are made of, for whoever holds the answers."""
+class HiddenAnswers:
+    """The true and the given answers to the questions of a run, from which their scores are computed."""
 
     truths: Numbers
-    """float64[questions, numbers]."""
+    """The true answers, float64[questions, numbers]."""
     given: Numbers
-    """float64[questions, numbers]: 0 where there was no answer."""
+    """The answers of the agent, float64[questions, numbers]; 0 for a question without an answer."""
     samples: Numbers | None = None
-    """float64[attempts, questions, numbers], where all questions were attempted as often: before they were voted on."""
+    """The answers of each attempt before the vote on them, float64[attempts, questions, numbers]; None unless all
+    questions were attempted equally often."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlayedRun:
-    """A run of questions."""
+    """A run of questions as it was played."""
 
     result: RolloutResult
+    """The result of the run."""
     breakdown: Breakdown
+    """What the suite tells its answers and calls apart by."""
     options: Mapping[str, Scalar]
+    """The options of the task."""
     asked: tuple[PlayedQuestion, ...]
+    """The questions, in order."""
     months: tuple[str, ...]
-    """Month that each question is about, such as ``2024-02``; empty where the suite does not say."""
-    hidden: Hidden | None
+    """The month that each question is about, such as ``2024-02``; empty if the suite does not say."""
+    hidden: HiddenAnswers | None
+    """The answers; None if they are withheld."""
     withheld: str
-    """Why there are no scores of parts; empty where there are."""
+    """Why there are no scores of parts; empty if there are."""
     failures: tuple[tuple[str, ...] | None, ...] = ()
-    """What each wrong answer looks like, None for a right one; empty where the suite does not tell, or scores are
-    withheld."""
+    """The modes in which each wrong answer failed, None for a right one; empty if the suite does not tell failures
+    apart, or if answers are withheld."""
     scores: Numbers | None = field(init=False)
-    """float64[questions]: the suite's score of each."""
+    """The suite's score of each question, float64[questions]; None if the suite has none, or answers are withheld."""
 
     def __post_init__(self) -> None:
-        score, known = self.breakdown.score, self.hidden
-        found = score(known.truths, known.given) if score is not None and known is not None else None
-        object.__setattr__(self, "scores", found)
+        score, hidden = self.breakdown.score, self.hidden
+        scores = score(hidden.truths, hidden.given) if score is not None and hidden is not None else None
+        object.__setattr__(self, "scores", scores)
 
 
 def played_runs(results: Sequence[RolloutResult], *, with_hidden: bool = False) -> list[PlayedRun]:
-    """The runs of questions among some results; those without a score are left out.
+    """The runs of questions among some results, without those that have no score.
 
     Args:
-        results: any results, with their folders.
-        with_hidden: whether scores of parts are computed of runs too whose verifier rations what it tells, for its
-            operator's own eyes.
+        results: the results that a report is about, with their folders.
+        with_hidden: whether scores of parts are also computed for runs whose verifier limits what it discloses; for the
+            eyes of its operator alone.
     """
-    tasks: dict[str, _TaskHere | None] = {}
-    found = []
+    tasks: dict[str, _LocalTask | None] = {}
+    runs = []
     for result in results:
         if result.path is None or result.state != "scored" or not (result.path / QUESTIONS).is_file():
             continue
         if result.task not in tasks:
-            tasks[result.task] = _known(result.task, build_it=with_hidden)
+            tasks[result.task] = _local_task(result.task, build_it=with_hidden)
         run = _played(result, tasks[result.task], with_hidden=with_hidden)
-        found += [] if run is None else [run]
-    return found
+        runs += [] if run is None else [run]
+    return runs
 
 
 @dataclass(frozen=True, eq=False)
-class _TaskHere:
-    """A task of questions on this machine."""
+class _LocalTask:
+    """A task of questions as this machine has it."""
 
     contract: QaContract
+    """The contract of the task."""
     package: BuiltPackage | None
+    """The package of the task; None if it is not built here."""
 
 
-def _known(name: str, *, build_it: bool) -> _TaskHere | None:
-    """A task by its name; None where this machine has none of questions under it."""
+def _local_task(name: str, *, build_it: bool) -> _LocalTask | None:
+    """The task of questions of this name on this machine; None if there is none."""
     try:
         task = catalog.load_task(name)
         if not isinstance(task.spec.contract, QaContract):
             return None
-        return _TaskHere(task.spec.contract, build(task) if build_it else _built(task))
+        return _LocalTask(task.spec.contract, build(task) if build_it else _built(task))
     except OpenFinGymError:
         return None
 
 
 def _built(task: Task) -> BuiltPackage | None:
-    """The package of a task, where it is in the store."""
+    """The package of a task, if it is in the store."""
     public, truth = store.package_folders(task.name, build_key(task))
     there = is_there(public / "package.json") and is_there(truth / "truth.json")
     return BuiltPackage(public, truth) if there else None
 
 
-def _played(result: RolloutResult, known: _TaskHere | None, *, with_hidden: bool) -> PlayedRun | None:
+def _played(result: RolloutResult, task: _LocalTask | None, *, with_hidden: bool) -> PlayedRun | None:
+    """A run as it was played; None if its folder cannot be read, or does not fit its task."""
     assert result.path is not None
     try:
         rows, actions = _rows(result.path), read_actions(result.path)
     except StoreError:
         return None
-    package = known.package if known is not None else None
+    package = task.package if task is not None else None
     same = package is not None and package.manifest.digest == result.task_digest
-    if known is None or package is None or not same:
+    # Without the package, calls and states of questions are known, and nothing that follows from their texts.
+    if task is None or package is None or not same:
         why = "the package that they were asked from is not on this machine"
-        breakdown = Breakdown() if known is None else known.contract.asked_by.breakdown(known.contract.chosen)
-        options = {} if known is None else known.contract.chosen
+        breakdown = Breakdown() if task is None else task.contract.asked_by.breakdown(task.contract.chosen)
+        options = {} if task is None else task.contract.chosen
         asked = tuple(_asked(row, actions, None, Breakdown(), None) for row in rows)
         return PlayedRun(result, breakdown, options, asked, (), None, why)
-    suite, options = known.contract.asked_by, known.contract.chosen
+    suite, options = task.contract.asked_by, task.contract.chosen
     breakdown, manifest = suite.breakdown(options), package.manifest
-    if known.contract.hindsight:
-        breakdown = replace(breakdown, fault=None)  # what was to come may be asked for
+    # With hindsight, a call about the future is answered, and has no fault.
+    if task.contract.hindsight:
+        breakdown = replace(breakdown, fault=None)
     texts = package.array("test_questions")
     try:
         questions = [SuiteQuestion.from_json(str(texts[manifest.n_public + row["question"] - 1])) for row in rows]
     except IndexError:
         return None
     vault = _vault(suite, str(package.array("snapshot")[0])) if actions else None
-    tools = frozenset(tool.name for tool in known.contract.tools)
+    tools = frozenset(tool.name for tool in task.contract.tools)
     asked = tuple(
         _asked(row, actions, question, breakdown, vault, tools) for row, question in zip(rows, questions, strict=True)
     )
-    months = tuple(f"{breakdown.day(one):%Y-%m}" for one in questions) if breakdown.day is not None else ()
-    hidden, why = None, "" if with_hidden else _untold(result.path)
+    months = tuple(f"{breakdown.day(question):%Y-%m}" for question in questions) if breakdown.day is not None else ()
+    hidden, why = None, "" if with_hidden else _withheld(result.path)
     if not why:
         hidden, why = _hidden(result, package, [row["question"] - 1 for row in rows])
     if hidden is not None:
-        hidden = replace(hidden, samples=_samples(asked, known.contract.form))
+        hidden = replace(hidden, samples=_samples(asked, task.contract.form))
     return PlayedRun(
         result, breakdown, options, asked, months, hidden, why, _failures(breakdown, questions, asked, hidden)
     )
 
 
 def _failures(
-    breakdown: Breakdown, questions: Sequence[SuiteQuestion], asked: Sequence[PlayedQuestion], hidden: Hidden | None
+    breakdown: Breakdown,
+    questions: Sequence[SuiteQuestion],
+    asked: Sequence[PlayedQuestion],
+    hidden: HiddenAnswers | None,
 ) -> tuple[tuple[str, ...] | None, ...]:
-    """What each wrong answer looks like."""
+    """The modes in which each wrong answer failed, None for a right one; empty if that is not known."""
     if breakdown.failures is None or hidden is None:
         return ()
     calls = [
-        tuple(AnsweredCall(call.tool, call.arguments) for call in one.calls if call.fault is None) for one in asked
+        tuple(AnsweredCall(call.tool, call.arguments) for call in question.calls if call.fault is None)
+        for question in asked
     ]
     return tuple(map(breakdown.failures, questions, calls, hidden.truths, hidden.given))
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:
-    """How each question ended, as ``questions.jsonl`` has it.
+    """How each question ended, from ``questions.jsonl`` in the folder of a run.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the file cannot be read, or has another form.
     """
     try:
-        found: list[Any] = [parse_json(line) for line in read_bytes(folder, QUESTIONS, LIMIT).decode().splitlines()]
-        for row in found:
+        rows: list[Any] = [parse_json(line) for line in read_bytes(folder, QUESTIONS, LIMIT).decode().splitlines()]
+        # Every value is tried once here, since the folder may be a stranger's.
+        for row in rows:
             stated = row["question"] >= 1, str(row["state"]), bool(row["begun"]), int(row["actions"]), row["tags"]
             if not stated[0] or not isinstance(row["question"], int) or not isinstance(row["tags"], list):
                 raise ValueError("a row has another form")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder / QUESTIONS}: not a readable record of questions ({error})") from error
-    return found
+    return rows
 
 
 def _asked(
@@ -247,7 +270,16 @@ def _asked(
     vault: Vault | None,
     tools: frozenset[str] | None = None,
 ) -> PlayedQuestion:
-    """A question from its row and its actions; ``tools`` are those of its task, where that is known."""
+    """A question as it was played.
+
+    Args:
+        row: how it ended, a line of ``questions.jsonl``.
+        actions: the actions of every question, by its index.
+        question: the question as it was asked; None if the task's package is not here.
+        breakdown: tells the faults of calls.
+        vault: the vault from which tools answered; None if it is not here.
+        tools: names of the task's tools; None if they are not known.
+    """
     calls, attempt = [], 1
     for action in actions.get(row["question"] - 1, ()):
         if isinstance(action, dict) and isinstance(action.get("attempt"), int):
@@ -263,7 +295,7 @@ def _asked(
         calls.append(CallMade(tool[:LONGEST], canonical_json(arguments).decode(), fault, attempt))
     tags = tuple(map(str, row["tags"]))
     number, state, begun, taken = row["question"], str(row["state"]), bool(row["begun"]), int(row["actions"])
-    # An attempt states what the one before it came to, and the answer what the last one did.
+    # An attempt states the answer of the one before it, and the final answer that of the last one.
     attempts = tuple(
         action["before"]
         for action in actions.get(number - 1, ())
@@ -273,49 +305,51 @@ def _asked(
 
 
 def _samples(asked: Sequence[PlayedQuestion], form: AnswerForm) -> Numbers | None:
-    """The answers of the attempts at every question; None where they were not all attempted as often, or once."""
-    counts = {len(one.attempts) for one in asked}
+    """The answers of each attempt at every question; None unless all questions were attempted equally often, and
+    several times.
+    """
+    counts = {len(question.attempts) for question in asked}
     if len(counts) != 1 or counts == {0}:
         return None
-    found = np.zeros((counts.pop(), len(asked), len(form.labels)))
-    for place, one in enumerate(asked):
-        for number, answer in enumerate(one.attempts):
+    samples = np.zeros((counts.pop(), len(asked), len(form.labels)))
+    for place, question in enumerate(asked):
+        for number, answer in enumerate(question.attempts):
             # An answer that cannot be read counts as none.
             with contextlib.suppress(UnreadableAnswerError):
-                found[number, place] = 0.0 if answer is None else form.read(answer)
-    return found
+                samples[number, place] = 0.0 if answer is None else form.read(answer)
+    return samples
 
 
 def _vault(suite: Suite, snapshot: str) -> Vault | None:
-    """The vault that tools answered from, where it is on this machine."""
+    """The vault from which tools answered, if it is on this machine."""
     try:
         return suite.vault(snapshot)
     except OpenFinGymError:
         return None
 
 
-def _untold(folder: Path) -> str:
-    """Why scores of parts of a run may not be told; empty where they may."""
+def _withheld(folder: Path) -> str:
+    """Why scores of parts of a run may not be shown; empty if they may."""
     try:
         checked = check_run(folder)
     except (ReceiptError, StoreError):
         return "no receipt proves what is in its folder"
+    # Anybody can sign a receipt with a key of their own.
     if not checked.key_pinned:
         return "its receipt is of a verifier that this machine has not met"
-    told = checked.verified.get("policy") == "local" and checked.verified.get("disclosure") == "full"
-    return "" if told else "its verifier rations what it tells of them"
+    disclosed = checked.verified.get("policy") == "local" and checked.verified.get("disclosure") == "full"
+    return "" if disclosed else "its verifier rations what it tells of them"
 
 
-def _hidden(result: RolloutResult, package: BuiltPackage, places: Sequence[int]) -> tuple[Hidden | None, str]:
-    """The true and the given answers to some questions, by their places in the private fold.
-
-    A folder may be anybody's: the scores of what is in it are, to the last digit, those that its result states.
+def _hidden(result: RolloutResult, package: BuiltPackage, places: Sequence[int]) -> tuple[HiddenAnswers | None, str]:
+    """The true and the given answers to questions, by their indices in the private fold; None with the reason if they
+    cannot be used.
     """
     assert result.path is not None
     folder = result.path / "submissions"
     try:
-        kept = sorted(folder.glob("*.npy"), key=lambda path: int(path.stem))
-        outcomes = read_array(folder, kept[-1].name, LIMIT)
+        submissions = sorted(folder.glob("*.npy"), key=lambda path: int(path.stem))
+        outcomes = read_array(folder, submissions[-1].name, LIMIT)
     except (OSError, ValueError, IndexError):
         return None, "their answers are not in its folder"
     manifest = package.manifest
@@ -323,13 +357,16 @@ def _hidden(result: RolloutResult, package: BuiltPackage, places: Sequence[int])
         return None, "the answers in its folder are of another form"
     rows = manifest.n_public + np.asarray(places)
     truths = np.asarray(package.read_truth()["targets"], dtype=np.float64)
-    found = Hidden(truths[rows], np.asarray(outcomes, dtype=np.float64)[rows, 1:])
-    scored = {name: metric_of(name, found) for name in result.metrics}
+    # The first number of an outcome says how the question ended, the others are the answer.
+    answers = HiddenAnswers(truths[rows], np.asarray(outcomes, dtype=np.float64)[rows, 1:])
+    # A folder may be forged: its answers count only if they have the scores that its result states, to the last digit.
+    # Otherwise, made-up answers would be scored question by question, which discloses the truths.
+    scored = {name: metric_of(name, answers) for name in result.metrics}
     if not scored or any(abs(value - result.metrics[name]) > SAME for name, value in scored.items()):
         return None, "the answers in its folder do not have the scores that its result states"
-    return found, ""
+    return answers, ""
 
 
-def metric_of(name: str, hidden: Hidden) -> float:
-    """A metric of the bank, of the numbers of all answers."""
+def metric_of(name: str, hidden: HiddenAnswers) -> float:
+    """A metric of the bank, computed from the numbers of all answers."""
     return find_metric(name).compute({"y_true": hidden.truths, "y_pred": hidden.given})

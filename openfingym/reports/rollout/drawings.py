@@ -1,4 +1,4 @@
-"""Drawings of what was submitted. Only accepted submissions and public arrays are read: never what is hidden."""
+"""Drawings of what was submitted, made of accepted submissions and public arrays: hidden values are never read."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from openfingym.results import RolloutResult
 
 LIMIT = 256 * MEGABYTE
-"""Bytes that a submission, or the record of actions, may have."""
+"""Most bytes of a submission, or of the record of actions."""
 LARGEST = 1e12
-"""Size to which values are cut: a stranger's submission may hold any."""
+"""Size to which values are cut, since a stranger's submission may hold any."""
 POINTS = 2_000
-"""Points that a line is drawn with."""
+"""Most points with which a line is drawn."""
 TONES = 8
+"""How many colours there are for lines."""
 TEMPLATE = "rollout/drawings.html.jinja"
 ANSWERS = "The hidden answer was submitted, as the check `oracle` does; it is not drawn."
 NO_PACKAGE = (
@@ -41,22 +42,27 @@ OTHER_TAPE = "The run had hidden data of its own, whose inputs are not in the pa
 
 
 def draw(folder: Path, number: int, result: RolloutResult) -> tuple[list[Markup], str]:
-    """Drawings of an accepted submission, and what is to be said of them; neither of one that cannot be read.
+    """Draw an accepted submission.
 
     Args:
         folder: folder of the run, which may be a stranger's.
         number: number of the submission.
         result: the result of the run.
+
+    Returns:
+        The drawings, which may be none, and a remark on them, which may be empty.
     """
+    # Its submissions are the hidden values.
     if result.agent == "oracle":
         return [], ANSWERS
     try:
-        found = read_array(folder / "submissions", f"{number}.npy", LIMIT)
-        values = np.clip(np.nan_to_num(np.asarray(found, dtype=np.float64)), -LARGEST, LARGEST)
+        submission = read_array(folder / "submissions", f"{number}.npy", LIMIT)
+        values = np.clip(np.nan_to_num(np.asarray(submission, dtype=np.float64)), -LARGEST, LARGEST)
     except (OSError, ValueError, TypeError) as error:
         return [], f"This submission cannot be read: {getattr(error, 'strerror', None) or error}"
     package = _package(result)
-    # Of an account that the verifier kept, the values tell what the hidden prices were.
+    # The record that the verifier keeps of an account, as the submission of a sequential task, tells what the hidden
+    # prices were.
     if package is None or package.manifest.submission_shape != values.shape:
         return _plain(folder, values), OTHER_TAPE if result.tape != "given" else NO_PACKAGE
     described = package.contract
@@ -72,12 +78,14 @@ def draw(folder: Path, number: int, result: RolloutResult) -> tuple[list[Markup]
 
 
 def _plain(folder: Path, values: NDArray[np.float64]) -> list[Markup]:
-    """How often values occur, of a task of which nothing is known; a sequential one's may be the verifier's record."""
+    """A histogram of the values, for a task whose package is not here; none for a sequential task, whose values may be
+    the verifier's record of the account.
+    """
     return [] if (folder / ACTIONS).exists() else [_drawn(picture) for picture in histogram(values)]
 
 
 def _package(result: RolloutResult) -> BuiltPackage | None:
-    """The package that a run was made with, if it is in the store; none is built, and no truth is read."""
+    """The package with which a run was made, if it is in the store; none is built, and no hidden half is read."""
     from openfingym import catalog, store
     from openfingym.packages.build import build_key
     from openfingym.packages.package import BuiltPackage
@@ -86,7 +94,7 @@ def _package(result: RolloutResult) -> BuiltPackage | None:
         return None
     for real in (False, True):
         try:
-            # A name, never a path: the result may be a stranger's.
+            # By its name, never by a path: the result may be a stranger's.
             task = catalog.load_task(catalog.task_folders()[result.task], real=real)
             package = BuiltPackage(*store.package_folders(task.name, build_key(task)))
             if package.manifest.digest == result.task_digest:
@@ -97,28 +105,30 @@ def _package(result: RolloutResult) -> BuiltPackage | None:
 
 
 def _actions(folder: Path, episodes: int) -> list[list[object]]:
-    """Actions of each private episode in order; none where there is no record of them that can be read."""
-    found: list[list[object]] = [[] for _ in range(episodes)]
+    """The actions of each private episode that has any, in order; none if there is no readable record of them."""
+    actions: list[list[object]] = [[] for _ in range(episodes)]
     try:
         for line in read_bytes(folder, ACTIONS, LIMIT).decode().splitlines():
             entry: Any = parse_json(line)
             if entry["fold"] == "private":
-                found[int(entry["number"])].append(entry["action"])
+                actions[int(entry["number"])].append(entry["action"])
     except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError):
         return []
-    return [one for one in found if one]
+    return [of_episode for of_episode in actions if of_episode]
 
 
 def _drawn(picture: Picture) -> Markup:
+    """Draw the plain data of a picture: a histogram of values, or curves."""
     if picture.values is not None:
         values = picture.values.ravel()
         return draw_histogram(picture.title, [Line(f"{values.size:,} values", values, "s0")], unit="")
     curves = [_thinned(curve) for curve in picture.curves]
     scale = Scale.around([curve.y for curve in curves], zero=picture.zero)
-    low, high = min(float(c.x[0]) for c in curves), max(float(c.x[-1]) for c in curves)
+    low, high = min(float(curve.x[0]) for curve in curves), max(float(curve.x[-1]) for curve in curves)
     wide = Scale(low, high if high > low else low + 1.0)
     names = list(dict.fromkeys(curve.name for curve in curves))
-    answered = [name for name in names if not all(c.known for c in curves if c.name == name)]
+    # Curves that the agent was given share one colour; its answers have colours of their own.
+    answered = [name for name in names if not all(curve.known for curve in curves if curve.name == name)]
     tones = {name: f"s{answered.index(name) % TONES}" if name in answered else "known" for name in names}
     lines = [(tones[curve.name], _path(curve, wide, scale)) for curve in curves]
     ticks, step = wide.ticks()
@@ -137,11 +147,14 @@ def _drawn(picture: Picture) -> Markup:
 
 
 def _thinned(curve: Curve) -> Curve:
+    """A curve with every so many of its points, at most :data:`POINTS`, whose values are cut to what can be drawn."""
+    # Rounded up.
     step = -(-len(curve.x) // POINTS)
     return dataclasses.replace(curve, x=curve.x[::step], y=np.clip(np.nan_to_num(curve.y[::step]), -LARGEST, LARGEST))
 
 
 def _path(curve: Curve, wide: Scale, scale: Scale) -> str:
+    """The SVG path of a curve, on a horizontal and a vertical scale."""
     points = (
         (100.0 - wide.percent(x), scale.percent(y)) for x, y in zip(curve.x.tolist(), curve.y.tolist(), strict=True)
     )

@@ -1,4 +1,4 @@
-"""The page of a rollout: what its agent said and did, what it submitted, and what came of it, in one HTML file."""
+"""The page of a rollout: what its agent said and did, what it submitted, and how it was scored, in one HTML file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import StoreError
 from openfingym.files.strange import MEGABYTE, parse_json, read_bytes
-from openfingym.reports.page import document, kind_notice
+from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.rollout.drawings import draw
-from openfingym.reports.rollout.texts import Block, arguments, block, blocks
+from openfingym.reports.rollout.texts import TextBlock, arguments, text_block, text_blocks
 from openfingym.results import OUTPUT, TRAJECTORY
 from openfingym.trajectory.files import read_rollout
 from openfingym.version import __version__
@@ -27,20 +27,15 @@ if TYPE_CHECKING:
     from openfingym.trajectory.record import Turn
 
 LOG = "log.jsonl"
+"""The verifier's log of the rollout, in its folder."""
 LIMIT = 64 * MEGABYTE
-"""Bytes that a log, a program or its output may have."""
+"""Most bytes of a log, a program or its output."""
 DRAWN = 3
-"""Submissions that are drawn, the last ones."""
+"""How many submissions are drawn, the last ones."""
 NAMED = 200
-"""Failed calls that are named at the top; of these the first are shown, the rest is folded."""
+"""Most failed calls that are named at the top; all but the first of them are folded."""
 SHOWN = 6
-KINDS = {
-    "real": "Real data.",
-    "simulated": "SIMULATED data: drawn by seeded simulators, not observed.",
-    "specified": "Synthetic data, as its source defines it.",
-    "real with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. Real data.",
-    "simulated with hindsight": "HINDSIGHT, an experiment: agents were shown what was not known yet. SIMULATED data.",
-}
+"""How many failed calls are named at the top without being folded."""
 VERDICTS: Mapping[Verdict, str] = {
     "better": "better than the baseline",
     "worse": "worse than the baseline",
@@ -50,60 +45,82 @@ VERDICTS: Mapping[Verdict, str] = {
 
 @dataclass(frozen=True)
 class CallShown:
-    """A call of a tool."""
+    """A call of a tool, as the page shows it."""
 
     anchor: str
+    """Anchor of the call on the page."""
     name: str
+    """Name of the tool."""
     beside: str
-    below: list[Block]
-    result: Block | None
-    """None where the model was told nothing."""
+    """The short arguments, which stand beside the name."""
+    below: list[TextBlock]
+    """The long arguments, which stand below it."""
+    result: TextBlock | None
+    """The result that the model was shown; None if it was shown none."""
     failed: bool
+    """Whether the call failed."""
     took: str
+    """How long the call took; empty if that is not recorded."""
 
 
 @dataclass(frozen=True)
 class MessageShown:
-    """A message of the conversation."""
+    """A message of the conversation, as the page shows it."""
 
     anchor: str
+    """Anchor of the message on the page."""
     heading: str
+    """Who wrote the message; an answer of the model has its number."""
     taken: str
-    reasoning: Block | None
-    said: list[Block]
+    """Time, tokens and cost of an answer of the model; empty for other messages."""
+    reasoning: TextBlock | None
+    """The reasoning that the model showed; None if it showed none."""
+    said: list[TextBlock]
+    """The text of the message."""
     calls: list[CallShown]
+    """The calls of tools in it."""
     reward: str
+    """The reward that followed from it; empty if there was none."""
     folded: bool
-    """Whether it only states the task, which every conversation begins with."""
+    """Whether it only states the task, as the messages before the model's first answer do."""
 
 
 @dataclass(frozen=True)
 class SubmissionShown:
-    """What the verifier accepted, or refused."""
+    """A submission that the verifier accepted or refused, as the page shows it."""
 
     heading: str
+    """Number of the submission, or why it was refused."""
     taken: str
+    """How long after the start of the run it came; empty if that is not known."""
     anchor: str
-    """Of the message during which it came; empty where none is known."""
+    """Anchor of the message during which it came; empty if that is not known."""
     where: str
-    feedback: list[Block]
-    """What the agent was told."""
+    """Heading of that message; empty if it is not known."""
+    feedback: list[TextBlock]
+    """The feedback that the agent was shown."""
     drawings: list[Markup]
+    """Drawings of its values."""
     note: str
+    """A remark on the drawings; empty for none."""
 
 
 def render(folder: Path, result: RolloutResult, *, back: str = "") -> str:
-    """The page of a run: a self-contained HTML document, which runs no script and loads nothing.
+    """Render the page of a run.
 
     Args:
         folder: folder of the run, which may be a stranger's.
-        result: its result.
-        back: relative address of the page that links here; none where there is none.
+        result: the result of the run.
+        back: relative address of the page that links here; empty if there is none.
+
+    Returns:
+        A self-contained HTML document, which runs no script and loads nothing.
     """
     rollout, damage = _rollout(folder)
     messages = list(_messages(rollout)) if rollout else []
     submissions = list(_submissions(folder, result, rollout, messages))
     program, output = (_text(folder, name) for name in ("program.py", OUTPUT))
+    # A conversation with calls has the programs and their output in it.
     talked = any(message.calls for message in messages)
     failures = [
         (call.anchor, f"{message.heading}: {call.name} failed", _first_line(call.result))
@@ -118,7 +135,7 @@ def render(folder: Path, result: RolloutResult, *, back: str = "") -> str:
         result=result,
         who=result.agent + (f" with {result.model}" if result.model else ""),
         back=back,
-        notice=kind_notice(result.data_kind, KINDS),
+        notice=kind_notice(result.data_kind, KINDS_OF_RUNS),
         verdict=VERDICTS[result.verdict] if result.verdict else "",
         facts=_facts(result, rollout),
         metrics=list(_metrics(result)),
@@ -128,13 +145,14 @@ def render(folder: Path, result: RolloutResult, *, back: str = "") -> str:
         folded_failures=failures[SHOWN:NAMED],
         submissions=submissions,
         messages=messages,
-        program=None if talked or not program else block(program, "python"),
-        output=None if talked or not output.strip() else block(output),
+        program=None if talked or not program else text_block(program, "python"),
+        output=None if talked or not output.strip() else text_block(output),
     )
 
 
 def _rollout(folder: Path) -> tuple[RolloutRecord | None, str]:
-    """The record of a conversation, and why there is none although there is a file."""
+    """The record of the conversation, None if there is none; and why it cannot be read if there is a file."""
+    # A link that leads nowhere is a damaged record, and not a missing one.
     if not os.path.lexists(folder / TRAJECTORY):
         return None, ""
     try:
@@ -144,7 +162,8 @@ def _rollout(folder: Path) -> tuple[RolloutRecord | None, str]:
 
 
 def _text(folder: Path, name: str) -> str:
-    """A text of the run, or why it cannot be read; nothing where it is not there."""
+    """The text of a file of the run, or why it cannot be read; empty if there is no such file."""
+    # A program may print any bytes.
     try:
         return read_bytes(folder, name, LIMIT).decode("utf-8", errors="replace")
     except FileNotFoundError:
@@ -154,6 +173,7 @@ def _text(folder: Path, name: str) -> str:
 
 
 def _messages(rollout: RolloutRecord) -> Iterator[MessageShown]:
+    """The messages of a conversation, in order."""
     answers = 0
     for index, turn in enumerate(rollout.messages):
         answers += turn.role == "assistant"
@@ -161,16 +181,16 @@ def _messages(rollout: RolloutRecord) -> Iterator[MessageShown]:
         for number, call in enumerate(turn.tool_calls, 1):
             beside, below = arguments(call)
             took = "" if call.wall_s is None else f"{call.wall_s:.2f} s"
-            told = None if call.result is None else block(call.result)
-            calls.append(CallShown(f"call-{index}-{number}", call.name, beside, below, told, call.failed, took))
+            answer = None if call.result is None else text_block(call.result)
+            calls.append(CallShown(f"call-{index}-{number}", call.name, beside, below, answer, call.failed, took))
         rewards = [reward for reward in rollout.rewards if reward.message == index]
         steps = f"step {rewards[0].step}" + (f" to {rewards[-1].step}" if len(rewards) > 1 else "") if rewards else ""
         yield MessageShown(
             f"message-{index}",
             f"Answer {answers}" if turn.role == "assistant" else turn.role.capitalize(),
             _taken(turn),
-            block(turn.reasoning, code=False) if turn.reasoning else None,
-            blocks(turn.content),
+            text_block(turn.reasoning, code=False) if turn.reasoning else None,
+            text_blocks(turn.content),
             calls,
             f"reward of {steps}: {sum(reward.reward for reward in rewards):.6g}" if rewards else "",
             folded=not answers,
@@ -178,24 +198,25 @@ def _messages(rollout: RolloutRecord) -> Iterator[MessageShown]:
 
 
 def _taken(turn: Turn) -> str:
-    """What an answer took."""
-    made = turn.generation
-    if made is None:
+    """Time, tokens and cost of an answer; empty for a message that no model wrote."""
+    generation = turn.generation
+    if generation is None:
         return ""
-    parts = [f"{made.latency_s:.1f} s", f"{made.usage.prompt:,} + {made.usage.completion:,} tokens"]
-    if made.cost_usd is not None:
-        parts.append(f"${made.cost_usd:.4f}")
-    if made.attempts > 1:
-        parts.append(f"{made.attempts} attempts")
-    if made.finish_reason not in {"stop", "tool_calls"}:
-        parts.append(f"ended by {made.finish_reason}")
+    parts = [f"{generation.latency_s:.1f} s", f"{generation.usage.prompt:,} + {generation.usage.completion:,} tokens"]
+    if generation.cost_usd is not None:
+        parts.append(f"${generation.cost_usd:.4f}")
+    if generation.attempts > 1:
+        parts.append(f"{generation.attempts} attempts")
+    if generation.finish_reason not in {"stop", "tool_calls"}:
+        parts.append(f"ended by {generation.finish_reason}")
     return ", ".join(parts)
 
 
 def _submissions(
     folder: Path, result: RolloutResult, rollout: RolloutRecord | None, messages: list[MessageShown]
 ) -> Iterator[SubmissionShown]:
-    """What was submitted, by the verifier's log; of a sequential task, what was played."""
+    """What was submitted according to the verifier's log; of a sequential task, what was played."""
+    # The folder may be a stranger's: every value of the log is checked before it is used.
     try:
         entries = [entry for entry in _entries(folder) if entry.get("event") in {"accepted", "played", "rejected"}]
     except (OSError, ValueError) as error:
@@ -223,12 +244,12 @@ def _submissions(
 
 
 def _seconds(at: object) -> float:
-    """A moment of the log in seconds since 1970; 0 where it states none."""
+    """A moment of the log, which has it in nanoseconds, in seconds since 1970; 0 if it is not a valid one."""
     return at / 1e9 if isinstance(at, int) and 0 <= at < 2**63 else 0.0
 
 
 def _after(started_at: str, at: float) -> str:
-    """How long after the start of the run a moment was."""
+    """How long after the start of the run a moment was, in words; empty if that is not known."""
     try:
         began = datetime.fromisoformat(started_at).timestamp()
     except (ValueError, OverflowError, OSError):
@@ -237,22 +258,29 @@ def _after(started_at: str, at: float) -> str:
 
 
 def _message_at(rollout: RolloutRecord, at: float) -> int:
-    """Index of the last answer before a moment, in seconds since 1970; -1 where none is known."""
+    """Index of the answer of the model during which a moment was, in seconds since 1970; -1 if there is none."""
     before = [n for n, turn in enumerate(rollout.messages) if turn.at is not None and turn.at.timestamp() <= at]
     return before[-1] if before and rollout.messages[before[-1]].role == "assistant" else -1
 
 
 def _entries(folder: Path) -> list[dict[str, Any]]:
+    """The entries of the verifier's log; none if there is no log.
+
+    Raises:
+        OSError: the log cannot be read.
+        ValueError: a line of it is not JSON.
+    """
     try:
         lines = read_bytes(folder, LOG, LIMIT).decode("utf-8").splitlines()
     except FileNotFoundError:
         return []
     documents = (parse_json(line) for line in lines)
-    found = [document.get("entry") for document in documents if isinstance(document, dict)]
-    return [entry for entry in found if isinstance(entry, dict)]
+    entries = [document.get("entry") for document in documents if isinstance(document, dict)]
+    return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def _facts(result: RolloutResult, rollout: RolloutRecord | None) -> dict[str, str]:
+    """What the heading says, by its names; the template leaves empty values out."""
     took = f"{result.wall_s:.1f} s"
     if rollout is not None:
         timing = rollout.timing
@@ -280,7 +308,7 @@ def _facts(result: RolloutResult, rollout: RolloutRecord | None) -> dict[str, st
 
 
 def _metrics(result: RolloutResult) -> Iterator[tuple[str, str, str, str]]:
-    """(name, value, standard error, the baseline's) of each figure."""
+    """Name, value, spread and the baseline's value of each figure, as text; what is not known is empty."""
     if result.skill is not None:
         yield "skill", _number(result.skill), _span(result.skill_interval), "0"
     if result.total is not None:
@@ -299,7 +327,7 @@ def _span(interval: tuple[float, float] | None) -> str:
     return "" if interval is None else f"{interval[0]:.3g} to {interval[1]:.3g}"
 
 
-def _first_line(told: Block | None) -> str:
-    """The beginning of what a call was answered."""
-    text = " ".join(str(told.text).split()) if told else ""
+def _first_line(answer: TextBlock | None) -> str:
+    """The beginning of the answer to a call, in one line."""
+    text = " ".join(str(answer.text).split()) if answer else ""
     return text if len(text) <= 200 else text[:199] + "…"

@@ -16,39 +16,50 @@ if TYPE_CHECKING:
 
 INDEX = "index.html"
 LONGEST = 120
-"""Characters of the name of a page, without its number and ending."""
+"""Most characters of the name of a page, without its number and ending."""
 
 
 class PageRow(NamedTuple):
-    """A rollout in the index."""
+    """A rollout in the index, as text."""
 
     page: str
+    """Relative address of its page."""
     state: str
+    """The state in which it ended."""
     bad: bool
+    """Whether it failed."""
     skill: str
+    """Its skill; empty without one."""
     task: str
+    """Name of its task."""
     agent: str
+    """Name of its agent."""
     model: str
+    """Name of its model; empty without one."""
     seed: str
+    """Its seed."""
     reason: str
+    """Why it has no score; empty if it has one."""
 
 
 def is_file_name(place: Path) -> bool:
-    """Whether a path is that of a page, and not that of a folder of pages."""
+    """Whether a path that a user gave means a page, and not a folder of pages."""
     return place.suffix.lower() in {".html", ".htm"} and not place.is_dir()
 
 
 def page_names(results: Iterable[RolloutResult]) -> list[str]:
-    """File names of pages: what they are about in harmless characters, and a number where two would be the same."""
-    names: dict[str, int] = {}
-    found = []
+    """The file name of the page of each rollout: task, agent, model, seed and attempt in harmless characters, with a
+    number if two would have the same name.
+    """
+    counts: dict[str, int] = {}
+    names = []
     for run in results:
         about = f"{run.task} {run.agent} {run.model or ''} s{run.seed} a{run.attempt}"
         name = re.sub("[^a-z0-9.]+", "-", about.lower()).strip("-.")[:LONGEST]
-        names[name] = count = names.get(name, 0) + 1
-        # Two underscores, of which no name has any, so that a numbered name is no other's.
-        found.append(f"{name}.html" if count == 1 else f"{name}__{count}.html")
-    return found
+        counts[name] = count = counts.get(name, 0) + 1
+        # No name has underscores of its own, so that a numbered name cannot be the name of another rollout.
+        names.append(f"{name}.html" if count == 1 else f"{name}__{count}.html")
+    return names
 
 
 def write_page(path: Path, folder: Path, result: RolloutResult, *, back: str = "") -> None:
@@ -57,24 +68,25 @@ def write_page(path: Path, folder: Path, result: RolloutResult, *, back: str = "
     Args:
         path: path of the page.
         folder: folder of the run.
-        result: its result.
-        back: relative address of the page that links here.
+        result: the result of the run.
+        back: relative address of the page that links here; empty if there is none.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the page cannot be written.
     """
+    # What a model said may have lone surrogates, which UTF-8 cannot encode.
     write_text(path, render(folder, result, back=back), errors="backslashreplace")
 
 
 def write_pages(
     place: Path, runs: Sequence[tuple[Path, RolloutResult]], *, progress: Callable[[str], None] = lambda _: None
 ) -> Path:
-    """Write a page for each rollout, and an index of them: failures first.
+    """Write a page for each rollout, and an index of them with the failures first.
 
     Args:
-        place: folder to write into, which is made where there is none; pages of the same names are replaced.
+        place: folder to write into, which is made if it does not exist; pages of the same names are replaced.
         runs: folders of rollouts with their results.
-        progress: told what is being done.
+        progress: receives a line of text before each page.
 
     Returns:
         The path of the index.
@@ -100,11 +112,14 @@ def write_each(
     """Write the page of each rollout under its name.
 
     Args:
-        place: folder to write into, which is made where there is none.
+        place: folder to write into, which is made if it does not exist.
         runs: folders of rollouts with their results.
         names: file name of each page.
         back: relative address of the page that links to them.
-        progress: told what is being done.
+        progress: receives a line of text before each page.
+
+    Raises:
+        StoreError: a page cannot be written.
     """
     with store_errors(place, "choose another folder"):
         place.mkdir(parents=True, exist_ok=True)
@@ -114,6 +129,7 @@ def write_each(
 
 
 def _row(page: str, run: RolloutResult) -> PageRow:
+    """The row of the index for a rollout."""
     skill = "" if run.skill is None else f"{run.skill:.3g}"
     bad = run.state in {"rejected", "error"}
     return PageRow(page, run.state, bad, skill, run.task, run.agent, run.model or "", str(run.seed), run.reason or "")

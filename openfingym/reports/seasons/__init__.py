@@ -1,4 +1,4 @@
-"""Reports on seasons: series of rounds whose questions say which track and level they are of, as FinDeepForecast's."""
+"""Reports on seasons: series of rounds whose questions state their track and level, as those of FinDeepForecast do."""
 
 from __future__ import annotations
 

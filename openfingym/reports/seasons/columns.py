@@ -1,4 +1,4 @@
-"""A season as it stands in a ledger: its questions, and what each forecaster said of each."""
+"""A season as its ledger has it: the questions, and each forecaster's forecast of each."""
 
 from __future__ import annotations
 
@@ -18,56 +18,63 @@ if TYPE_CHECKING:
     Places = NDArray[np.intp]
 
 QUADRANTS = ("recurrent macro", "recurrent corporate", "non-recurrent macro", "non-recurrent corporate")
-"""Tracks and levels, in the order of the paper's tables 16 and 17."""
+"""Pairs of a track and a level, in the order of the paper's tables 16 and 17."""
 HORIZONS = ("week", "month", "quarter")
+"""Horizons of questions, the shortest first."""
 
 
 @dataclass(frozen=True)
 class SeasonQuestion:
-    """A question of a season; its truth is kept where it is known."""
+    """A question of a season, with its truth if that is known."""
 
     name: str
-    """Its id."""
+    """The question's id."""
     text: str
+    """The question in words."""
     track: str
     """``recurrent`` or ``non-recurrent``."""
     level: str
     """``corporate`` or ``macro``."""
     market: str
-    """Which economy it is about."""
+    """The economy that it is about."""
     horizon: str
     """``week``, ``month`` or ``quarter``."""
     subtype: str
-    """The indicator, the metric or the type of the event."""
+    """The indicator, the metric or the type of the event that is asked about."""
     subject: str
-    """The company, series or economy that it is about; questions of one move together."""
+    """The company, series or economy that it is about; the outcomes of questions on one subject are correlated."""
     week: str
     """ISO week of the round, such as ``2025-W44``."""
     is_event: bool
     """Whether a probability is asked for, and not a number."""
     unit: str
+    """Unit of a number; empty for an event."""
     vault: str
-    """Digest of the vault that it was made from; empty where it says none."""
+    """Name of the vault from which it was made, with the digest; empty if it states none."""
     generated_ns: int
+    """When it was generated, in nanoseconds since the epoch."""
     deadline_ns: int
+    """Deadline of the answers, in nanoseconds since the epoch."""
     evaluation_ns: int
+    """Evaluation time, in nanoseconds since the epoch."""
     state: str
-    """As the ledger has it: ``pending``, ``resolvable``, ``resolved``, ``scored``, ``void`` or ``error``."""
+    """State in the ledger: ``pending``, ``resolvable``, ``resolved``, ``scored``, ``void`` or ``error``."""
     reason: str
+    """Why it is in this state; empty if there is nothing to say."""
     truth: float
-    """NaN where it is not known, or is no decision."""
+    """The truth, 1 or 0 for an event; NaN if it is not known, or if it decides nothing."""
     proposal: str
-    """What the evidence spoke for before there was a verdict: ``YES``, ``NO``, or that it was not enough; empty where
-    nothing was proposed."""
+    """The verdict that was proposed from evidence before there was one: ``YES``, ``NO``, or that the evidence was not
+    enough; empty if nothing was proposed."""
 
     @property
     def quadrant(self) -> str:
-        """One of :data:`QUADRANTS`."""
+        """Track and level, such as one of :data:`QUADRANTS`."""
         return f"{self.track} {self.level}"
 
     @property
     def is_scored(self) -> bool:
-        """Whether forecasts of it are right or wrong."""
+        """Whether forecasts of it can be right or wrong."""
         return self.state == "scored" and not np.isnan(self.truth)
 
 
@@ -75,81 +82,84 @@ class SeasonQuestion:
 class SeasonColumns:
     """The questions of one kind of data, in the order in which they were asked, and the forecasts of them.
 
-    Matrices are float64[forecasters, questions], NaN where there is nothing. Attempts of a forecaster at one question
-    are averaged.
+    Matrices are float64[forecasters, questions], with NaN where there is nothing. Attempts of a forecaster at one
+    question are averaged.
     """
 
     data_kind: str
     """``real``, ``replayed`` or ``simulated``."""
     questions: tuple[SeasonQuestion, ...]
+    """The questions."""
     forecasters: tuple[ForecasterId, ...]
-    said: Floats
-    """The probability or the number."""
+    """The forecasters, sorted."""
+    forecast: Floats
+    """The probability or the number that was forecast."""
     correct: Floats
-    """From 0 to 1, of questions that are scored."""
+    """Share of attempts that are correct, for scored questions."""
     loss: Floats
-    """From 0 to 1: of events Brier's (p - y)^2, of numbers the bounded error |f - y| / (|f| + |y|)."""
+    """Loss from 0 to 1: for events Brier's (p - y)^2, for numbers the bounded error |f - y| / (|f| + |y|)."""
     took_part: Flags
-    """bool[forecasters, questions]: whether it answered anything in the question's round, or tried to."""
+    """Whether the forecaster answered anything in the question's round, or tried to, bool[forecasters, questions]."""
 
     @cached_property
     def scored(self) -> Flags:
-        """bool[questions]: whether forecasts of it are right or wrong."""
-        return np.array([one.is_scored for one in self.questions], dtype=np.bool_)
+        """Whether forecasts of each question can be right or wrong, bool[questions]."""
+        return np.array([question.is_scored for question in self.questions], dtype=np.bool_)
 
     @cached_property
     def events(self) -> Flags:
-        """bool[questions]: whether a probability is asked for."""
-        return np.array([one.is_event for one in self.questions], dtype=np.bool_)
+        """Whether each question asks for a probability, bool[questions]."""
+        return np.array([question.is_event for question in self.questions], dtype=np.bool_)
 
     @cached_property
     def truth(self) -> Floats:
-        """float64[questions]: NaN where it is not known."""
-        return np.array([one.truth for one in self.questions], dtype=np.float64)
+        """The truth of each question, NaN if it is not known, float64[questions]."""
+        return np.array([question.truth for question in self.questions], dtype=np.float64)
 
     @cached_property
     def judged(self) -> Flags:
-        """bool[forecasters, questions]: what counts for accuracy, answered or not."""
+        """Whether each question counts for a forecaster's accuracy, answered or not, bool[forecasters, questions]."""
         return np.asarray(self.took_part & self.scored)
 
     @cached_property
     def right(self) -> Floats:
-        """float64[forecasters, questions]: what is missing is wrong."""
+        """How far each forecast is correct, a missing one counted as wrong, float64[forecasters, questions]."""
         return np.nan_to_num(self.correct, nan=0.0)
 
     @cached_property
     def lost(self) -> Floats:
-        """float64[forecasters, questions]: what is missing lost all that can be lost, 1."""
+        """Loss of each forecast, a missing one counted as the largest loss, 1, float64[forecasters, questions]."""
         return np.nan_to_num(self.loss, nan=1.0)
 
     @cached_property
     def weeks(self) -> tuple[str, ...]:
-        """Rounds in which something was asked, in order."""
-        return tuple(sorted({one.week for one in self.questions}))
+        """ISO weeks of the rounds in which something was asked, in order."""
+        return tuple(sorted({question.week for question in self.questions}))
 
     @cached_property
     def week_codes(self) -> Places:
-        """Of each question, the place of its week."""
+        """Index of the week of each question, intp[questions]."""
         places = {week: place for place, week in enumerate(self.weeks)}
-        return np.array([places[one.week] for one in self.questions], dtype=np.intp)
+        return np.array([places[question.week] for question in self.questions], dtype=np.intp)
 
     @cached_property
     def subject_codes(self) -> Places:
-        """Of each question, a number of its subject."""
-        places = {name: place for place, name in enumerate(dict.fromkeys(one.subject for one in self.questions))}
-        return np.array([places[one.subject] for one in self.questions], dtype=np.intp)
+        """Number of the subject of each question, intp[questions]."""
+        subjects = dict.fromkeys(question.subject for question in self.questions)
+        places = {subject: place for place, subject in enumerate(subjects)}
+        return np.array([places[question.subject] for question in self.questions], dtype=np.intp)
 
     def where(self, **wanted: str) -> Flags:
-        """bool[questions]: those whose fields are as wanted."""
+        """Whether the named fields of each question have these values, bool[questions]."""
         return np.array(
-            [all(getattr(one, name) == value for name, value in wanted.items()) for one in self.questions],
+            [all(getattr(question, name) == value for name, value in wanted.items()) for question in self.questions],
             dtype=np.bool_,
         )
 
     def values(self, dimension: str) -> list[str]:
-        """What a field of the questions is, in the order of the paper's tables, other values after it."""
+        """The values of a field of the questions, in the order of the paper's tables, with other values after them."""
         from openfingym.suites.findeepforecast.problem import ECONOMIES
 
-        found = {getattr(one, dimension) for one in self.questions}
+        present = {getattr(question, dimension) for question in self.questions}
         known = {"quadrant": QUADRANTS, "horizon": HORIZONS, "market": ECONOMIES}.get(dimension, ())
-        return [*(one for one in known if one in found), *sorted(found - set(known))]
+        return [*(value for value in known if value in present), *sorted(present - set(known))]

@@ -1,4 +1,4 @@
-"""Who is better: every pair on the questions that both were asked, and ranks with ties."""
+"""Comparisons of forecasters: each pair on the questions that both were asked, and ranks with ties."""
 
 from __future__ import annotations
 
@@ -18,43 +18,52 @@ if TYPE_CHECKING:
     from openfingym.reports.seasons.figures import SeasonRow
 
 SIGNIFICANT = 0.05
+"""Adjusted p value below which two forecasters differ."""
 Verdict = Literal["better", "worse", "cannot be told apart", "too few weeks"]
 
 
 @dataclass(frozen=True)
 class SeasonPair:
-    """The accuracy of forecaster ``a`` less that of ``b``, on the questions that both were asked."""
+    """Two forecasters compared on the questions that both were asked."""
 
     a: ForecasterId
+    """The first forecaster."""
     b: ForecasterId
+    """The second forecaster."""
     questions: int
+    """How many questions both were asked."""
     weeks: int
+    """Number of weeks that these questions are from."""
     difference: float
+    """The accuracy of ``a`` less that of ``b``."""
     low: float | None
-    """95 % interval; None, as the next three, of too few weeks."""
+    """Lower end of the 95 % interval of the difference; None if there are too few weeks, or all questions agree."""
     high: float | None
+    """Upper end of that interval; None if ``low`` is."""
     p_value: float | None
-    """Of Student's test with the standard error of the interval."""
+    """The p value of Student's test with the standard error of the interval; None if there are too few weeks."""
     p_holm: float | None
-    """Adjusted by Holm's method for all pairs."""
+    """The p value adjusted by Holm's method for all pairs; None if ``p_value`` is."""
     verdict: Verdict
-    """Of ``a``."""
+    """Whether ``a`` is better or worse than ``b``."""
 
 
 @dataclass(frozen=True)
 class SeasonRank:
-    """A forecaster's place among those who took part in every round."""
+    """The rank of a forecaster among those that took part in every round."""
 
     forecaster: ForecasterId
+    """The forecaster."""
     rank: int | None
-    """Place of the first of those that it cannot be told from; None of who left out whole rounds, and of too few."""
+    """Rank, which a forecaster shares with the first of those that it cannot be told apart from; None if it left out
+    whole rounds, and for all if there are too few rounds."""
     tied: bool
     """Whether others have the same rank."""
 
 
 def pairs_of(season: SeasonColumns) -> list[SeasonPair]:
     """Compare every two forecasters that were asked a common question."""
-    found: list[tuple[int, int, np.ndarray, RatioTest]] = []
+    tests: list[tuple[int, int, np.ndarray, RatioTest]] = []
     for a, b in itertools.combinations(np.flatnonzero(season.judged.any(axis=1)).tolist(), 2):
         both = season.judged[a] & season.judged[b]
         if both.any():
@@ -62,12 +71,13 @@ def pairs_of(season: SeasonColumns) -> list[SeasonPair]:
             weeks, subjects = season.week_codes[both], season.subject_codes[both]
             test = ratio(difference, np.ones_like(difference), weeks, subjects)
             assert test is not None
-            found.append((a, b, both, test))
-    p_values = [test.p_value for *_, test in found]
+            tests.append((a, b, both, test))
+    p_values = [test.p_value for *_, test in tests]
+    # Holm's method adjusts for the number of tests: a pair of too few weeks is no test.
     tested = [place for place, p in enumerate(p_values) if p is not None]
     holms = dict(zip(tested, holm([p_values[place] or 0.0 for place in tested]), strict=True))
     pairs = []
-    for place, (a, b, both, test) in enumerate(found):
+    for place, (a, b, both, test) in enumerate(tests):
         difference = season.right[a, both] - season.right[b, both]
         ends = estimate(
             difference,
@@ -100,11 +110,13 @@ def pairs_of(season: SeasonColumns) -> list[SeasonPair]:
 
 
 def ranks_of(season: SeasonColumns, rows: Sequence[SeasonRow], pairs: Sequence[SeasonPair]) -> list[SeasonRank]:
-    """The order of forecasters by accuracy; who was not in every round comes last, and has no rank.
+    """The order of forecasters by accuracy, with ranks.
 
-    Whoever cannot be told from the first of a rank has that rank too; the first who can begins the next.
+    A forecaster that cannot be told apart from the first of a rank has that rank, too; the next one that can begins
+    another rank. Forecasters that were not in every round come last, without a rank.
     """
     every = len(np.unique(season.week_codes[season.scored]))
+    # Rounds differ in difficulty: who leaves out a hard one has a higher accuracy for it.
     whole = [row for row in rows if row.weeks == every]
     ordered = sorted(whole, key=lambda row: -(row.accuracy.value or 0.0))
     verdicts = {frozenset((pair.a, pair.b)): pair.verdict for pair in pairs}
@@ -113,20 +125,23 @@ def ranks_of(season: SeasonColumns, rows: Sequence[SeasonRow], pairs: Sequence[S
     for row in ordered:
         who = row.forecaster
         verdict = "" if leader is None else verdicts.get(frozenset((leader, who)), "")
+        # All pairs of ``whole`` are from the same weeks, so that none of them can be tested if one cannot.
         if verdict == "too few weeks":
-            return [SeasonRank(one.forecaster, None, False) for one in _by_accuracy(rows, whole)]
+            return [SeasonRank(row.forecaster, None, False) for row in _by_accuracy(rows, whole)]
+        # Rows are in the order of accuracy: whichever of the two is ``a``, a difference means that this one is worse.
         if leader is None or verdict in {"better", "worse"}:
             leader = who
             ranks[who] = len(ranks) + 1
         else:
             ranks[who] = ranks[leader]
-    shared = list(ranks.values())
+    given = list(ranks.values())
     return [
-        SeasonRank(one.forecaster, ranks.get(one.forecaster), shared.count(ranks.get(one.forecaster, 0)) > 1)
-        for one in _by_accuracy(rows, whole)
+        SeasonRank(row.forecaster, ranks.get(row.forecaster), given.count(ranks.get(row.forecaster, 0)) > 1)
+        for row in _by_accuracy(rows, whole)
     ]
 
 
 def _by_accuracy(rows: Sequence[SeasonRow], whole: Sequence[SeasonRow]) -> list[SeasonRow]:
-    there = {row.forecaster for row in whole}
-    return sorted(rows, key=lambda row: (row.forecaster not in there, -(row.accuracy.value or 0.0)))
+    """The rows by accuracy, highest first, but those that were in every round before the others."""
+    in_every_round = {row.forecaster for row in whole}
+    return sorted(rows, key=lambda row: (row.forecaster not in in_every_round, -(row.accuracy.value or 0.0)))

@@ -1,4 +1,4 @@
-"""What a season says of each forecaster: accuracy overall and by part, errors, skill, calibration, cost."""
+"""The figures of each forecaster of a season: accuracy overall and by part, errors, skill, calibration and cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from openfingym.models.cutoffs import Standing, last_day, standing
 from openfingym.reports.forecasts.calibration import Calibration, calibration
 from openfingym.reports.seasons.clusters import NOTHING, ClusteredEstimate, estimate
-from openfingym.reports.seasons.records import OPERATORS, MethodOf, SeasonRecords
+from openfingym.reports.seasons.records import OPERATORS, AgentRecords, MethodOf, SeasonRecords
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 REFERENCES = ("naive", "seasonal", "consensus")
-"""Agents of the operator's, by their names, that the others are compared with."""
+"""Names of the operator's agents with which the others are compared."""
 NOT_ANSWERED = "not answered"
+"""State of a question that was not answered and of which there is no record."""
 DIMENSIONS = ("quadrant", "track", "market", "week", "horizon", "subtype")
+"""Fields of questions by which accuracy is broken down."""
 SHARE = (0.0, 1.0)
+"""The least and the greatest value of a share."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class SeasonSkill:
     """A forecaster beside a reference forecaster, on the questions that the reference answered and both were asked."""
 
     reference: ForecasterId
+    """The reference forecaster."""
     accuracy: ClusteredEstimate
     """Accuracy less that of the reference."""
     events: ClusteredEstimate
@@ -45,56 +49,71 @@ class SeasonSkill:
 
 @dataclass(frozen=True)
 class SeasonCost:
-    """What a forecaster's runs cost, as they were recorded."""
+    """What a forecaster's runs cost on average, as they were recorded."""
 
     questions: int
-    """Questions that there are records of."""
+    """How many questions have records."""
     tokens: float | None
-    """A question, as the next two; None where one try does not say."""
+    """Tokens a question; None if one try does not state them."""
     usd: float | None
+    """US dollars a question; None if one try does not state them."""
     seconds: float | None
+    """Seconds a question; None if one try does not state them."""
 
 
 @dataclass(frozen=True)
 class Contamination:
-    """Whether a model may have read what came of the questions."""
+    """Whether a model may have read the truths of the questions in its training data."""
 
     cutoff: str
-    """The last month or day that the model was trained on."""
+    """The last month or day of the model's training data."""
     standing: Standing
-    """Where it is against the season: before it, within it, or after it, when all of it may be remembered."""
+    """Whether the cut-off is before the season, within it, or after it, in which case all truths may be remembered."""
     before: int
-    """Questions whose deadline, until which nobody knew their truth, is before the end of that."""
+    """Number of questions whose deadline, until which nobody knew their truth, is not after the cut-off."""
     questions: int
+    """Number of scored questions that the forecaster was asked."""
 
 
 @dataclass(frozen=True)
 class SeasonRow:
-    """A forecaster in a season. What it left out of a round that it took part in is wrong, and lost all."""
+    """A forecaster in a season.
+
+    A question that it left out, in a round in which it took part, counts as wrong and has the largest loss, 1.
+    """
 
     forecaster: ForecasterId
+    """The forecaster."""
     how: MethodOf
+    """Its method and its models."""
     weeks: int
-    """Rounds with scored questions that it took part in."""
+    """Number of rounds with scored questions in which it took part."""
     asked: int
-    """Scored questions of those."""
+    """Number of scored questions of these rounds."""
     answered: int
+    """How many of them it answered."""
     missing: dict[str, int]
-    """Questions of those that it did not answer, by what is on record of them, such as ``unparsed``, ``declined`` and
-    ``error``; of what there is no record, ``not answered``."""
+    """Number of those that it did not answer, by what is on record about them, such as ``unparsed``, ``declined`` and
+    ``error``; ``not answered`` if there is no record."""
     accuracy: ClusteredEstimate
+    """Share of the questions that it answered correctly."""
     accuracy_answered: float | None
-    """Of what it answered alone."""
+    """Share of correct answers among the questions that it answered; None if it answered none."""
     brier: ClusteredEstimate
     """Mean (p - y)^2 of events."""
     bounded_error: ClusteredEstimate
     """Mean |f - y| / (|f| + |y|) of numbers."""
     median_error: float | None
-    """Median of |f - y| / |y| of numbers, what is missing being beyond all; None where the median itself is."""
+    """Median of |f - y| / |y| of numbers, where a missing forecast has an infinite error; None if the median is
+    infinite, or if no number was asked for."""
     skills: tuple[SeasonSkill, ...]
+    """The forecaster beside each reference forecaster but itself."""
     calibration: Calibration | None
+    """Calibration of its probabilities of events; None if it gave none."""
     cost: SeasonCost | None
+    """What its runs cost; None if there are no records."""
     contamination: Contamination | None
+    """What its model may have read; None if truths are made up, or if no cut-off is known."""
 
 
 @dataclass(frozen=True)
@@ -102,24 +121,35 @@ class SeasonSlice:
     """The accuracy of a forecaster on part of the questions."""
 
     dimension: str
-    """One of :data:`DIMENSIONS`."""
+    """The field by which the part is taken, one of :data:`DIMENSIONS`."""
     value: str
+    """The value of that field."""
     forecaster: ForecasterId
+    """The forecaster."""
     accuracy: ClusteredEstimate
+    """Its accuracy on the part."""
 
 
 def accuracy_of(season: SeasonColumns, line: int, where: Flags | None = None) -> ClusteredEstimate:
-    """Accuracy of a forecaster, by its place, on some questions of those that it is judged by."""
+    """The accuracy of a forecaster.
+
+    Args:
+        season: the questions and the forecasts.
+        line: the forecaster's row in the matrices of the season.
+        where: which questions to count of those by which it is judged, bool[questions]; None for all.
+    """
     return _mean(season, season.right, line, season.judged[line] if where is None else season.judged[line] & where)
 
 
 def _mean(season: SeasonColumns, values: NDArray[np.float64], line: int, where: Flags) -> ClusteredEstimate:
+    """The mean of one row of a matrix over some questions, bool[questions]."""
     part = values[line, where]
     return estimate(part, np.ones_like(part), season.week_codes[where], season.subject_codes[where], bounds=SHARE)
 
 
 def rows_of(season: SeasonColumns, records: SeasonRecords) -> list[SeasonRow]:
-    """Of each forecaster that took part in a round with scored questions, what the season says of it."""
+    """The figures of each forecaster that took part in a round with scored questions."""
+    # Anybody may call an agent "naive": only the operator's are references.
     references = [
         (name, line)
         for name in REFERENCES
@@ -130,10 +160,11 @@ def rows_of(season: SeasonColumns, records: SeasonRecords) -> list[SeasonRow]:
 
 
 def _row(season: SeasonColumns, records: SeasonRecords, line: int, references: list[tuple[str, int]]) -> SeasonRow:
+    """The figures of the forecaster in one row of the matrices; references are names with such rows."""
     who, judged = season.forecasters[line], season.judged[line]
     answered = judged & np.isfinite(season.correct[line])
-    found = records.of(who)
-    states = {} if found is None else found.states
+    known = records.of(who)
+    states = {} if known is None else known.states
     lacking = [
         states.get(season.questions[place].name, NOT_ANSWERED) for place in np.flatnonzero(judged & ~answered).tolist()
     ]
@@ -153,36 +184,42 @@ def _row(season: SeasonColumns, records: SeasonRecords, line: int, references: l
         median_error=_median_error(season, line, numbers),
         skills=tuple(_skill(season, line, other) for _, other in references if other != line),
         calibration=_calibration(season, line, answered & season.events),
-        cost=None
-        if found is None
-        else SeasonCost(
-            len(found.states), *(_over(one, len(found.states)) for one in (found.tokens, found.cost_usd, found.seconds))
-        ),
+        cost=None if known is None else _cost(known),
         contamination=_contamination(season, how, judged),
     )
 
 
-def _over(total: float | None, count: int) -> float | None:
-    return None if total is None or not count else total / count
+def _cost(records: AgentRecords) -> SeasonCost:
+    """The mean cost of a question on record."""
+    count = len(records.states)
+
+    def mean(total: float | None) -> float | None:
+        return None if total is None or not count else total / count
+
+    return SeasonCost(count, mean(records.tokens), mean(records.cost_usd), mean(records.seconds))
 
 
 def _median_error(season: SeasonColumns, line: int, where: Flags) -> float | None:
+    """Median of |f - y| / |y| over some questions on numbers, bool[questions]; None if it is infinite, or of none."""
     truth = np.abs(season.truth[where])
-    apart = np.abs(season.said[line, where] - season.truth[where])
-    # Of a truth of 0 only 0 is not infinitely far.
+    distance = np.abs(season.forecast[line, where] - season.truth[where])
+    # If the truth is 0, every forecast but 0 has an infinite error, as a missing one has.
     with np.errstate(divide="ignore", invalid="ignore"):
-        errors = np.where(np.isnan(apart), np.inf, np.where(apart == 0.0, 0.0, apart / truth))
+        errors = np.where(np.isnan(distance), np.inf, np.where(distance == 0.0, 0.0, distance / truth))
     if not len(errors):
         return None
-    # The upper one of two: between a number and what is beyond all there is no middle.
+    # The upper one of the two in the middle: their mean is infinite if one of them is.
     median = float(np.sort(errors)[len(errors) // 2])
     return median if np.isfinite(median) else None
 
 
 def _skill(season: SeasonColumns, line: int, other: int) -> SeasonSkill:
+    """A forecaster beside a reference forecaster, by their rows in the matrices."""
+    # Only where the reference answered: with the loss of 1 of a missing forecast, it would make anybody look skilled.
     both = season.judged[line] & season.judged[other] & np.isfinite(season.correct[other])
 
-    def less(where: Flags) -> ClusteredEstimate:
+    def skill(where: Flags) -> ClusteredEstimate:
+        """1 less the ratio of the losses."""
         weeks, subjects = season.week_codes[where], season.subject_codes[where]
         return estimate(season.lost[line, where], season.lost[other, where], weeks, subjects, lost=True)
 
@@ -192,28 +229,31 @@ def _skill(season: SeasonColumns, line: int, other: int) -> SeasonSkill:
         estimate(difference, np.ones_like(difference), season.week_codes[both], season.subject_codes[both])
         if both.any()
         else NOTHING,
-        less(both & season.events),
-        less(both & ~season.events),
+        skill(both & season.events),
+        skill(both & ~season.events),
     )
 
 
 def _calibration(season: SeasonColumns, line: int, where: Flags) -> Calibration | None:
+    """Calibration of the probabilities of some events, bool[questions]; None if there are none."""
     if not where.any():
         return None
-    return calibration(season.said[line, where], season.truth[where])
+    return calibration(season.forecast[line, where], season.truth[where])
 
 
 def _contamination(season: SeasonColumns, how: MethodOf, judged: Flags) -> Contamination | None:
-    """None where truths are made up, which no model has read, or nothing is known of a model's cut-off."""
+    """What the forecaster's models may have read; None if truths are made up, or if no cut-off is known."""
     places = np.flatnonzero(judged).tolist()
     if season.data_kind == "simulated" or how.cutoff is None or not places:
         return None
     asked = [season.questions[place] for place in places]
-    days = [datetime.fromtimestamp(one.deadline_ns // 10**9, UTC).date() for one in asked]
-    last = datetime.fromtimestamp(max(one.evaluation_ns for one in asked) // 10**9, UTC).date()
+    days = [datetime.fromtimestamp(question.deadline_ns // 10**9, UTC).date() for question in asked]
+    last = datetime.fromtimestamp(max(question.evaluation_ns for question in asked) // 10**9, UTC).date()
+    # A cut-off of a month means that the month is in the training data to its last day.
     end = last_day(how.cutoff)
     return Contamination(
         how.cutoff,
+        # The first day whose events are asked about is that after the first deadline.
         standing(how.cutoff, min(days) + timedelta(days=1), last),
         sum(day <= end for day in days),
         len(asked),
@@ -221,12 +261,12 @@ def _contamination(season: SeasonColumns, how: MethodOf, judged: Flags) -> Conta
 
 
 def slices_of(season: SeasonColumns) -> Iterator[SeasonSlice]:
-    """The accuracy of every forecaster on each part of the questions."""
+    """The accuracy of every forecaster on each part of the questions by which it is judged."""
     lines = np.flatnonzero(season.judged.any(axis=1)).tolist()
     for dimension in DIMENSIONS:
         for value in season.values(dimension):
             where = season.where(**{dimension: value})
             for line in lines:
                 if (season.judged[line] & where).any():
-                    found = accuracy_of(season, line, where)
-                    yield SeasonSlice(dimension, value, season.forecasters[line], found)
+                    accuracy = accuracy_of(season, line, where)
+                    yield SeasonSlice(dimension, value, season.forecasters[line], accuracy)

@@ -1,4 +1,4 @@
-"""A season as a pandas DataFrame, one row a forecaster and question that it was asked."""
+"""A season as a pandas DataFrame, with a row for each forecaster and each question that it was asked."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ COLUMNS = {
     "correct": "float64",
     "loss": "float64",
 }
-"""Columns with their types, in order."""
+"""The columns with their types, in order."""
 
 
 def read_season(series: str | None = None, *, state_folder: str | Path | None = None) -> pd.DataFrame:
-    """Every question of a season with every forecaster that was asked it, one row each.
+    """Read a season into a table with a row for each question and each forecaster that was asked it.
 
-    A forecaster is asked all questions of the rounds that it took part in: what it left out is a row, too, with
-    ``answered`` false and ``correct`` 0, and ``record`` says what is on record of it, such as ``unparsed``. ``correct``
-    and ``loss`` (of events Brier's, of numbers |f - y| / (|f| + |y|)) are missing where the question is not scored.
-    Questions that nobody was asked, as of a round without forecasts, are rows without an agent.
+    A forecaster is asked all questions of the rounds in which it took part. A question that it left out is a row, too,
+    with ``answered`` false and ``correct`` 0; ``record`` says what is on record about it, such as ``unparsed``.
+    ``correct`` and ``loss`` (for events Brier's, for numbers |f - y| / (|f| + |y|)) are missing if the question is not
+    scored. Questions that nobody was asked, as in a round without forecasts, are rows without an agent.
 
     Args:
-        series: name of a series of rounds; by default the one that was begun last.
-        state_folder: the verifier's state folder; by default the ledger in the store.
+        series: name of a series of rounds; None for the one that was begun last.
+        state_folder: the state folder of a verifier; None for the ledger in the store.
 
     Raises:
-        UsageError: there is no such series, or its questions say not which track and level they are of.
+        UsageError: there is no such series, or its questions do not state their track and level.
         StoreError: there is no ledger, or it cannot be read.
     """
     import pandas as pd
@@ -73,10 +73,10 @@ def read_season(series: str | None = None, *, state_folder: str | Path | None = 
 
     book = Book.find(series)
     records = SeasonRecords(book.folder)
-    found = read(Path(state_folder or store.ledger_folder()), book.series.name, records)
-    if not found:
+    seasons = read(Path(state_folder or store.ledger_folder()), book.series.name, records)
+    if not seasons:
         raise UsageError(f"{book.series.name} has no questions of a season; see openfingym.read_runs for runs of tasks")
-    rows = [row for season in found for row in _rows(season, records)]
+    rows = [row for season in seasons for row in _rows(season, records)]
     frame = pd.DataFrame.from_records(rows, columns=list(COLUMNS))
     for name in (name for name, kind in COLUMNS.items() if "datetime" in kind):
         frame[name] = pd.to_datetime(frame[name], utc=True)
@@ -84,27 +84,30 @@ def read_season(series: str | None = None, *, state_folder: str | Path | None = 
 
 
 def _rows(season: SeasonColumns, records: SeasonRecords) -> Iterator[tuple[object, ...]]:
+    """The rows of one kind of data: those of each forecaster, and then the questions that nobody was asked."""
     asked = [
         (
-            *(season.data_kind, one.name, one.text, one.week, one.track, one.level, one.market, one.horizon),
-            *(one.subtype, one.subject, "probability" if one.is_event else "value", one.unit),
-            *(one.generated_ns, one.deadline_ns, one.evaluation_ns, one.state, one.reason, one.truth),
+            *(season.data_kind, question.name, question.text, question.week, question.track, question.level),
+            *(question.market, question.horizon, question.subtype, question.subject),
+            *("probability" if question.is_event else "value", question.unit),
+            *(question.generated_ns, question.deadline_ns, question.evaluation_ns),
+            *(question.state, question.reason, question.truth),
         )
-        for one in season.questions
+        for question in season.questions
     ]
     for line, who in enumerate(season.forecasters):
         how, known = records.method(who), records.of(who)
         states = {} if known is None else known.states
         mine = (who.agent, who.version, who.principal, how.method, ", ".join(how.models))
         for place in np.flatnonzero(season.took_part[line]).tolist():
-            question, said = season.questions[place], float(season.said[line, place])
+            question, forecast = season.questions[place], float(season.forecast[line, place])
             judged = question.is_scored
             yield (
                 *asked[place],
                 *mine,
-                not np.isnan(said),
+                not np.isnan(forecast),
                 states.get(question.name, ""),
-                said,
+                forecast,
                 float(season.right[line, place]) if judged else np.nan,
                 float(season.lost[line, place]) if judged else np.nan,
             )

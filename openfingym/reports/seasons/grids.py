@@ -1,4 +1,4 @@
-"""What a season says beside accuracy: skill, errors, cost, pairs, mistakes, and what it is made of."""
+"""The tables of a season beside those of accuracy: skill, errors, cost, pairs, mistakes and composition."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from openfingym.reports.seasons.report import DataKindReport
 
 
 def references_of(season: DataKindReport) -> list[ForecasterId]:
-    """The reference forecasters that took part."""
-    found = {skill.reference for row in season.rows for skill in row.skills}
-    return sorted(found, key=lambda one: REFERENCES.index(one.agent))
+    """The reference forecasters that took part, in the order of their names in ``REFERENCES``."""
+    references = {skill.reference for row in season.rows for skill in row.skills}
+    return sorted(references, key=lambda reference: REFERENCES.index(reference.agent))
 
 
 def skill_grid(season: DataKindReport, names: Names, reference: ForecasterId) -> Grid:
-    """Every forecaster beside a reference forecaster."""
+    """The skill of every forecaster against a reference forecaster."""
     rows = {row.forecaster: {skill.reference: skill for skill in row.skills} for row in season.rows}
 
     def cells(who: ForecasterId) -> list[GridCell]:
@@ -46,7 +46,7 @@ def skill_grid(season: DataKindReport, names: Names, reference: ForecasterId) ->
 
 
 def quality_grid(season: DataKindReport, names: Names) -> Grid:
-    """How far forecasts are from what came."""
+    """The errors of every forecaster: how far its forecasts are from the truths."""
     rows = {row.forecaster: row for row in season.rows}
 
     def cells(who: ForecasterId) -> list[GridCell]:
@@ -71,7 +71,7 @@ def quality_grid(season: DataKindReport, names: Names) -> Grid:
 
 
 def cost_grid(season: DataKindReport, names: Names) -> Grid:
-    """What a question cost."""
+    """What a question cost each forecaster; a table without rows if nothing is known of costs."""
     rows = {row.forecaster: row for row in season.rows}
     if all(row.cost is None or (row.cost.tokens, row.cost.usd, row.cost.seconds) == (None,) * 3 for row in season.rows):
         return Grid("cost", "Cost", (), ())
@@ -79,11 +79,11 @@ def cost_grid(season: DataKindReport, names: Names) -> Grid:
     def cells(who: ForecasterId) -> list[GridCell]:
         row = rows[who]
         cost = row.cost
-        said = GridCell(", ".join(row.how.models) or DASH)
+        models = GridCell(", ".join(row.how.models) or DASH)
         if cost is None:
-            return [said, *[GridCell(DASH)] * 4]
+            return [models, *[GridCell(DASH)] * 4]
         return [
-            said,
+            models,
             GridCell(f"{cost.questions:,}"),
             GridCell(DASH if cost.tokens is None else f"{cost.tokens:,.0f}"),
             GridCell(DASH if cost.usd is None else f"{cost.usd:.4f}"),
@@ -101,9 +101,10 @@ def cost_grid(season: DataKindReport, names: Names) -> Grid:
 
 
 def pair_grid(season: DataKindReport, names: Names) -> Grid:
-    """Every two forecasters compared."""
+    """The comparison of every two forecasters."""
     rows = []
     for pair in season.pairs:
+        # The better one stands first, so that no difference has a minus sign.
         swapped = pair.difference < 0.0
         better, worse = (pair.b, pair.a) if swapped else (pair.a, pair.b)
         ends = ""
@@ -129,42 +130,37 @@ def pair_grid(season: DataKindReport, names: Names) -> Grid:
 
 
 def composition_grid(season: DataKindReport) -> Grid:
-    """What is asked about (Table 16)."""
-    parts = [one.quadrant for one in season.composition]
-    rows = [
-        ("companies or economies", [f"{one.subjects:,}" for one in season.composition]),
-        ("metrics or event types", [f"{one.subtypes:,}" for one in season.composition]),
-        ("horizons", [" / ".join(each[0].upper() for each in one.horizons) or DASH for one in season.composition]),
-        ("a round on average", [f"{one.per_week:.0f}" for one in season.composition]),
-        ("of events, happened", [share(one.happened) for one in season.composition]),
-        ("questions", [f"{one.questions:,}" for one in season.composition]),
+    """What is asked about: the composition of the season by category (Table 16)."""
+    strata = season.composition
+    lines = [
+        ("companies or economies", [f"{stratum.subjects:,}" for stratum in strata]),
+        ("metrics or event types", [f"{stratum.subtypes:,}" for stratum in strata]),
+        ("horizons", [" / ".join(horizon[0].upper() for horizon in stratum.horizons) or DASH for stratum in strata]),
+        ("a round on average", [f"{stratum.per_week:.0f}" for stratum in strata]),
+        ("of events, happened", [share(stratum.happened) for stratum in strata]),
+        ("questions", [f"{stratum.questions:,}" for stratum in strata]),
     ]
-    made = tuple(GridRow(name, tuple(map(GridCell, cells))) for name, cells in rows)
-    return Grid(
-        "composition", "What is asked about", ("of a category", *parts), (("", made),), "W: week, M: month, Q: quarter."
-    )
+    rows = tuple(GridRow(name, tuple(map(GridCell, cells))) for name, cells in lines)
+    columns = ("of a category", *(stratum.quadrant for stratum in strata))
+    return Grid("composition", "What is asked about", columns, (("", rows),), "W: week, M: month, Q: quarter.")
 
 
 def distribution_grid(season: DataKindReport) -> Grid:
-    """Questions by market (Table 17)."""
-    counts = {(one.quadrant, one.market): one.questions for one in season.distribution}
-    quadrants = [one.quadrant for one in season.composition]
+    """The number of questions by market (Table 17)."""
+    counts = {(count.quadrant, count.market): count.questions for count in season.distribution}
+    quadrants = [stratum.quadrant for stratum in season.composition]
     lines = [(quadrant, [counts[quadrant, market] for market in season.markets]) for quadrant in quadrants]
     lines.append(("total", [sum(counts[quadrant, market] for quadrant in quadrants) for market in season.markets]))
-    rows = tuple(GridRow(name, tuple(GridCell(f"{n:,}") for n in (*found, sum(found)))) for name, found in lines)
+    rows = tuple(GridRow(name, tuple(GridCell(f"{n:,}") for n in (*line, sum(line)))) for name, line in lines)
     return Grid("distribution", "Questions by market", ("category", *season.markets, "total"), (("", rows),))
 
 
 def states_grid(season: DataKindReport) -> Grid:
-    """What has become of the questions."""
-    rows = [
-        GridRow(one.week, tuple(GridCell(f"{n:,}") for n in (one.asked, one.scored, one.pending, one.void, one.error)))
-        for one in season.states
-    ]
-    sums = [
-        sum(getattr(one, name) for one in season.states) for name in ("asked", "scored", "pending", "void", "error")
-    ]
-    rows.append(GridRow("total", tuple(GridCell(f"{n:,}") for n in sums)))
+    """The number of questions of each round in each state, and how far proposed verdicts agree with those decided."""
+    states = ("asked", "scored", "pending", "void", "error")
+    lines = [(week.week, [getattr(week, state) for state in states]) for week in season.states]
+    lines.append(("total", [sum(getattr(week, state) for week in season.states) for state in states]))
+    rows = tuple(GridRow(name, tuple(GridCell(f"{n:,}") for n in line)) for name, line in lines)
     reasons = "; ".join(f"{reason} ({count:,})" for reason, count in season.void_reasons.items())
     agreement = season.agreement
     note = f"Void: {reasons}." if reasons else ""
@@ -174,30 +170,40 @@ def states_grid(season: DataKindReport) -> Grid:
             f" ({share(agreement.share)} %); {agreement.decided - agreement.compared:,} proposed neither yes nor no."
         )
     columns = ("round", "asked", "scored", "pending", "void", "no decision")
-    return Grid("states", "States", columns, (("", tuple(rows)),), note.strip())
+    return Grid("states", "States", columns, (("", rows),), note.strip())
 
 
 def mistake_grid(season: DataKindReport, who: ForecasterId, name: str) -> Grid:
-    """Where a forecaster is wrong (Table 19)."""
+    """The errors of a forecaster by track and level (Table 19).
+
+    Args:
+        season: the figures of the season.
+        who: the forecaster whose errors are shown.
+        name: the short name of the forecaster.
+    """
     rows = []
-    for one in season.mistakes:
-        if one.forecaster != who:
+    for group in season.mistakes:
+        if group.forecaster != who:
             continue
-        example = one.example
-        case = f"{one.subtype or 'no subtype'} ({one.share:.1%})" if one.errors else "none"
+        example = group.example
+        case = f"{group.subtype or 'no subtype'} ({group.share:.1%})" if group.errors else "none"
         if example is not None:
             case += (
                 f"\nQ: {_first_line(example.text)}\nGold: {answer_text(example.gold, example.is_event)}"
                 f"   Pred: {answer_text(example.forecast, example.is_event)}"
             )
-        texts = (f"{one.tasks:,}", f"{one.errors:,}", f"{one.missing:,}", f"{100.0 * one.errors / one.tasks:.2f}", case)
-        *figures, last = map(GridCell, texts)
-        whole = example.text if example is not None else ""
-        rows.append(GridRow(one.quadrant, (*figures, last._replace(hover=whole))))
+        figures = (
+            f"{group.tasks:,}",
+            f"{group.errors:,}",
+            f"{group.missing:,}",
+            f"{100.0 * group.errors / group.tasks:.2f}",
+        )
+        last = GridCell(case, hover=example.text if example is not None else "")
+        rows.append(GridRow(group.quadrant, (*map(GridCell, figures), last)))
     columns = ("category", "tasks", "errors", "missing", "% error", "most frequent subtype, and an example")
     return Grid("mistakes", f"Errors of {name}", columns, (("", tuple(rows)),) if rows else ())
 
 
 def _first_line(text: str) -> str:
-    """What is asked, without the details that are told beside it."""
+    """The question itself, without the details that follow on other lines."""
     return text.strip().partition("\n")[0]

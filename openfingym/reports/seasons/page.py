@@ -1,4 +1,4 @@
-"""The page of a season: one HTML file with everything in it, which loads nothing and runs nothing."""
+"""The page of a season: a self-contained HTML document, which loads nothing and runs no script."""
 
 from __future__ import annotations
 
@@ -45,24 +45,32 @@ KINDS = {
     "replayed": "REPLAYED: the clock was moved through the past. Truths are real, and a model may have read them.",
     "simulated": "SIMULATED: the clock was moved as told, and the truths are made up, not observed.",
 }
+"""Notice at the top of a season, by its kind of data."""
 LONG = 12
-"""Pairs from which their table is folded."""
+"""Number of pairs above which their table is folded."""
 
 
 class AccuracyBar(NamedTuple):
-    """A forecaster's bar in the figure of accuracies; positions are percents from the left."""
+    """A forecaster's bar in the figure of accuracies."""
 
     name: str
+    """Short name of the forecaster."""
     tone: str
+    """CSS class of its color."""
     width: str
+    """Length of the bar, as a CSS percentage."""
     low: str
+    """Position of the lower end of the interval, as a CSS percentage from the left; empty if there is no interval."""
     high: str
+    """Position of the upper end of the interval; empty if there is no interval."""
     text: str
+    """The accuracy as text."""
     interval: str
+    """The interval as text; empty if there is none."""
 
 
 def render(report: SeasonReport) -> str:
-    """The page of a report: a self-contained HTML document."""
+    """The page of a report, as a self-contained HTML document."""
     return document(
         "seasons/seasons.html.jinja",
         f"OpenFinGym season: {report.title}",
@@ -75,16 +83,17 @@ def render(report: SeasonReport) -> str:
 
 
 def labels(season: DataKindReport) -> dict[ForecasterId, str]:
-    """Names of a season's forecasters, no longer than it takes to tell them apart."""
+    """The names of a season's forecasters, no longer than is needed to distinguish them."""
     return short_names([row.forecaster for row in season.rows])
 
 
 def _facts(report: SeasonReport) -> dict[str, str]:
+    """The facts at the top of the page, by their names."""
     return {"Series": report.series, "OpenFinGym": __version__}
 
 
 def season_facts(season: DataKindReport) -> dict[str, str]:
-    """What a season is of, by names."""
+    """The facts about a season, by their names: rounds, dates, questions, forecasters, vault and models."""
     rounds = len(season.weeks)
     models = {
         f"{model} ({', '.join(row.how.endpoints)})" if row.how.endpoints else model
@@ -102,13 +111,13 @@ def season_facts(season: DataKindReport) -> dict[str, str]:
 
 
 def _season(season: DataKindReport) -> dict[str, object]:
+    """What the template shows of the questions of one kind of data, by the template's names."""
     short = labels(season)
     names = names_of(season, short)
     order = [who for _, people in names.parts for who in people]
     pairs = pair_grid(season, names)
-    told = [horizon_grid(season, names), quality_grid(season, names)]
-    skills = [skill_grid(season, names, one) for one in references_of(season)]
-    grids = [overall_grid(season, names), quadrant_grid(season, names), market_grid(season, names), *told]
+    skills = [skill_grid(season, names, reference) for reference in references_of(season)]
+    grids = [make(season, names) for make in (overall_grid, quadrant_grid, market_grid, horizon_grid, quality_grid)]
     folded = [week_grid(season, names), subtype_grid(season, names)]
     mistakes = [mistake_grid(season, row.forecaster, short[row.forecaster]) for row in season.rows]
     tones = {who: f"s{number % MOST_DRAWN}" for number, who in enumerate(order)}
@@ -118,72 +127,77 @@ def _season(season: DataKindReport) -> dict[str, object]:
         "facts": season_facts(season),
         "bars": _bars(season, names, tones),
         "ruler": [(f"{place}%", f"{place}%") for place in (0, 25, 50, 75, 100)],
-        "grids": {one.key: _there(one) for one in grids},
+        "grids": {grid.key: _unless_empty(grid) for grid in grids},
         "skills": skills,
         "weeks": _weeks(season, names, order),
-        "folded": [one for one in folded if one.parts],
+        "folded": [grid for grid in folded if grid.parts],
         "reliability": _reliability(season, short, order),
         "pairs": pairs if pairs.parts else None,
         "pairs_folded": sum(len(rows) for _, rows in pairs.parts) > LONG,
-        "mistakes": [one for one in mistakes if one.parts],
-        "cost": _there(cost_grid(season, names)),
+        "mistakes": [grid for grid in mistakes if grid.parts],
+        "cost": _unless_empty(cost_grid(season, names)),
         "made_of": [composition_grid(season), distribution_grid(season), states_grid(season)],
     }
-    there = {"composition", "distribution", "states"} | {
+    # Of a season without forecasts only the questions are shown.
+    sections = {"composition", "distribution", "states"} | {
         name for name in ("reliability", "pairs", "cost", "skills") if values[name]
     }
     if season.rows:
-        there |= {"accuracy", "weeks", "mistakes", *(one.key for one in grids if one.parts)}
-    return values | {"sections": there}
+        sections |= {"accuracy", "weeks", "mistakes", *(grid.key for grid in grids if grid.parts)}
+    return values | {"sections": sections}
 
 
-def _there(grid: Grid) -> Grid | None:
+def _unless_empty(grid: Grid) -> Grid | None:
+    """The table; None if it has no rows."""
     return grid if grid.parts else None
 
 
 def _bars(
     season: DataKindReport, names: Names, tones: Mapping[ForecasterId, str]
 ) -> list[tuple[str, list[AccuracyBar]]]:
-    """The accuracy of every forecaster, by its method."""
+    """The bars of accuracies, with the heading of each class of methods."""
     rows = {row.forecaster: row for row in season.rows}
     scale = Scale(0.0, 1.0)
 
     def across(value: float | None) -> str:
+        """A position as a CSS percentage from the left; ``scale.percent`` is from the top, where the greatest is."""
         return "" if value is None else f"{100.0 - scale.percent(value):.2f}%"
 
-    made = []
-    for title, people in names.parts:
-        bars = []
-        for who in people:
-            found = rows[who].accuracy
-            ends = "" if found.low is None or found.high is None else f"{share(found.low)} to {share(found.high)}"
-            bars.append(
-                AccuracyBar(
-                    names.short[who],
-                    tones[who],
-                    across(found.value or 0.0),
-                    across(found.low),
-                    across(found.high),
-                    shown(found.value or 0.0, "%", 0.01 / 5),
-                    ends,
-                )
-            )
-        made.append((title, bars))
-    return made
+    def bar(who: ForecasterId) -> AccuracyBar:
+        """The bar of a forecaster."""
+        accuracy = rows[who].accuracy
+        value, low, high = accuracy.value or 0.0, accuracy.low, accuracy.high
+        return AccuracyBar(
+            names.short[who],
+            tones[who],
+            across(value),
+            across(low),
+            across(high),
+            # To a tenth of a percent, as in the tables.
+            shown(value, "%", 0.01 / 5),
+            "" if low is None or high is None else f"{share(low)} to {share(high)}",
+        )
+
+    return [(title, [bar(who) for who in forecasters]) for title, forecasters in names.parts]
 
 
 def _weeks(season: DataKindReport, names: Names, order: list[ForecasterId]) -> Markup | None:
-    """Accuracy by week (Figure 4); None of a single week."""
-    found = {(one.forecaster, one.value): one.accuracy.value for one in season.slices if one.dimension == "week"}
-    weeks = [one.week for one in season.states if one.scored]
-    if len(weeks) < 2 or any(len(week) != 8 for week in weeks):
+    """Accuracy by week (Figure 4); None if there is a single week."""
+    accuracies = {
+        (part.forecaster, part.value): part.accuracy.value for part in season.slices if part.dimension == "week"
+    }
+    weeks = [week.week for week in season.states if week.scored]
+    # Rounds whose names are not of the form 2025-W44 have no date to be drawn at.
+    if len(weeks) < 2 or any(len(week) != len("2025-W44") for week in weeks):
         return None
+    # A round is generated on the Thursday of its week.
     days = np.array([date.fromisocalendar(int(week[:4]), int(week[6:]), 4) for week in weeks], dtype="datetime64[ns]")
 
     def percents(who: ForecasterId) -> list[float]:
-        values = [found.get((who, week)) for week in weeks]
+        values = [accuracies.get((who, week)) for week in weeks]
         return [np.nan if value is None else 100.0 * value for value in values]
 
+    # The first by rank are drawn, in the order and with the colors of the tables.
     ranked = [row.forecaster for row in season.rows][:MOST_DRAWN]
     curves = tuple(
         PlotCurve(names.short[who], np.array(percents(who)), number)
@@ -196,11 +210,14 @@ def _weeks(season: DataKindReport, names: Names, order: list[ForecasterId]) -> M
 
 
 def _reliability(season: DataKindReport, short: Mapping[ForecasterId, str], order: list[ForecasterId]) -> list[Markup]:
+    """A reliability diagram for each forecaster that gives probabilities."""
     rows = {row.forecaster: row.calibration for row in season.rows}
-    found = []
+    diagrams = []
     for number, who in enumerate(order):
         calibration = rows[who]
-        # Who says yes and no alone is on the two ends, of which accuracy tells already.
-        if calibration is not None and any(one is not None and 0.0 < one.forecast < 1.0 for one in calibration.bins):
-            found.append(reliability_diagram(short[who], calibration, number % MOST_DRAWN))
-    return found[:MOST_DRAWN]
+        # A forecaster that gives only 0 and 1 has points at the two ends alone, which say no more than its accuracy.
+        if calibration is not None and any(
+            point is not None and 0.0 < point.forecast < 1.0 for point in calibration.bins
+        ):
+            diagrams.append(reliability_diagram(short[who], calibration, number % MOST_DRAWN))
+    return diagrams[:MOST_DRAWN]

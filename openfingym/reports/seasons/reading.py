@@ -1,4 +1,4 @@
-"""Reads a season out of a verifier's ledger, which may be written to meanwhile."""
+"""Reading a season from the ledger of a verifier, which may be writing to it at the same time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from openfingym.reports.seasons.records import SeasonRecords
 
 KINDS = ("real", "replayed", "simulated")
+"""Kinds of data, in the order of the report."""
 FORMS = ("value", "probability")
+"""Forms of the questions of a season."""
 REPLAYED = "replayed/"
-"""How the names of clocks begin that move as told, while truths are of the real past."""
+"""Prefix of the names of replayed clocks."""
 QUESTIONS = """
 SELECT questions.id, name, content, form, market, round, clock, generated_ns, deadline_ns, evaluation_ns, simulated,
     state, reason, value, evidence, kind
@@ -36,15 +38,15 @@ ORDER BY forecasts.id
 
 
 def read_season(ledger: Path, series: str, records: SeasonRecords) -> list[SeasonColumns]:
-    """The season of a series, for each kind of data that it has questions of.
+    """Read the season of a series.
 
     Args:
-        ledger: a verifier's state folder, or its ``ledger.db``; it is only read.
+        ledger: the state folder of a verifier, or its ``ledger.db``; it is only read.
         series: name of the series, with which the names of its rounds begin.
-        records: what was written down when its agents ran.
+        records: the records of its agents' runs.
 
     Returns:
-        Nothing where no question of the series says which track and level it is of.
+        The questions and forecasts of each kind of data; none if no question of the series states track and level.
 
     Raises:
         StoreError: there is no ledger, or it cannot be read.
@@ -54,14 +56,18 @@ def read_season(ledger: Path, series: str, records: SeasonRecords) -> list[Seaso
         answered = connection.execute(FORECASTS, _bounds(series)).fetchall()
     questions: dict[str, dict[int, SeasonQuestion]] = {kind: {} for kind in KINDS}
     for row in asked:
-        found = _question(row, records)
-        if found is not None:
-            questions[_kind(row)][row[0]] = found
+        question = _question(row, records)
+        if question is not None:
+            questions[_kind(row)][row[0]] = question
     return [_columns(kind, of_kind, answered, records) for kind, of_kind in questions.items() if of_kind]
 
 
 def is_season(ledger: Path, series: str) -> bool:
-    """Whether questions of a series say which track and level they are of, as those of a season do.
+    """Whether some question of a series states track and level, as those of a season do.
+
+    Args:
+        ledger: the state folder of a verifier, or its ``ledger.db``; it is only read.
+        series: name of the series.
 
     Raises:
         StoreError: there is no ledger, or it cannot be read.
@@ -77,26 +83,28 @@ def is_season(ledger: Path, series: str) -> bool:
 
 
 def _bounds(series: str) -> dict[str, str]:
-    """Between which names the rounds of a series are: those that begin with it and a slash."""
+    """The names between which those of the rounds of a series are, which begin with the series and a slash."""
+    # By two comparisons, for which SQLite uses its index, unlike for LIKE.
     return {"first": f"{series}/", "behind": f"{series}{chr(ord('/') + 1)}"}
 
 
 def _kind(row: Sequence[Any]) -> str:
+    """The kind of data of a question."""
     clock, simulated = row[6], row[10]
     return "simulated" if simulated else "replayed" if clock.startswith(REPLAYED) else "real"
 
 
 def _question(row: Sequence[Any], records: SeasonRecords) -> SeasonQuestion | None:
-    """The question of a row; None of one that is not a season's."""
+    """The question of a row; None if it is not one of a season."""
     _, name, content, form, market, in_round, _, generated, deadline, evaluation, _, state, reason, *truth = row
     document = json.loads(content)
     query = document.get("query", {})
-    said = {key: str(query.get(key, "")) for key in ("track", "level", "horizon", "subtype", "subject", "vault")}
-    if form not in FORMS or not (said["track"] and said["level"]):
+    stated = {key: str(query.get(key, "")) for key in ("track", "level", "horizon", "subtype", "subject", "vault")}
+    if form not in FORMS or not (stated["track"] and stated["level"]):
         return None
     value, evidence, kind = truth
     known = value if value is not None and kind == "resolved" else float("nan")
-    # A payout of a part decides nothing: no forecast of it is right or wrong.
+    # A payout between 0 and 1 decides nothing: no forecast of the event is right or wrong.
     if form == "probability" and known not in {0.0, 1.0}:
         known = float("nan")
     return SeasonQuestion(
@@ -113,63 +121,79 @@ def _question(row: Sequence[Any], records: SeasonRecords) -> SeasonQuestion | No
         reason=reason or _void_reason(kind, evidence),
         truth=known,
         proposal=_proposal(evidence) or records.proposals.get(name, ""),
-        **said | {"subject": said["subject"] or market},
+        **stated | {"subject": stated["subject"] or market},
     )
 
 
 def _void_reason(kind: str | None, evidence: str | None) -> str:
+    """Why a question was made void by a rule; empty if it was not."""
     return str(_document(evidence).get("rule", "")) if kind == "void" else ""
 
 
 def _proposal(evidence: str | None) -> str:
-    """What was proposed to who decided it."""
-    found = _document(evidence).get("proposal")
-    return str(found.get("outcome") or "") if isinstance(found, Mapping) else ""
+    """The verdict that was proposed to the person who decided; empty if there was none."""
+    proposal = _document(evidence).get("proposal")
+    return str(proposal.get("outcome") or "") if isinstance(proposal, Mapping) else ""
 
 
 def _document(text: str | None) -> Mapping[str, Any]:
+    """A JSON object; empty if the text is none."""
     try:
-        found = json.loads(text or "{}")
+        document = json.loads(text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return document if isinstance(document, Mapping) else {}
 
 
 def _columns(
     kind: str, questions: Mapping[int, SeasonQuestion], answered: Sequence[tuple[Any, ...]], records: SeasonRecords
 ) -> SeasonColumns:
+    """The columns of one kind of data.
+
+    Args:
+        kind: the kind of data.
+        questions: its questions, by their row ids in the ledger.
+        answered: rows of the query :data:`FORECASTS`, of all kinds of data.
+        records: the records of agents' runs.
+    """
     asked = tuple(questions.values())
     column = {number: place for place, number in enumerate(questions)}
     rows = [(column[row[0]], ForecasterId(row[2], row[3], row[1]), *row[4:]) for row in answered if row[0] in column]
     people = tuple(sorted({row[1] for row in rows}))
     line = {who: place for place, who in enumerate(people)}
     shape = (len(people), len(asked))
-    count, said, lost, judged, correct = (np.zeros(shape) for _ in range(5))
+    count, forecast, lost, judged, correct = (np.zeros(shape) for _ in range(5))
     there: set[tuple[int, str]] = set()
     for place, who, counts, p, right in rows:
         question, cell = asked[place], (line[who], place)
         there.add((line[who], question.week))
         if counts and p is not None:
             count[cell] += 1.0
-            said[cell] += p
+            forecast[cell] += p
             if right is not None and question.is_scored:
                 judged[cell] += 1.0
                 correct[cell] += right
                 lost[cell] += loss_of(question, p)
+    # An agent whose answers could not be read took part too, although the ledger has nothing of it.
     there |= {(line[who], week) for who in people for week in records.weeks_tried(who)}
-    weeks = np.array([one.week for one in asked])
+    weeks = np.array([question.week for question in asked])
     took_part = np.zeros(shape, dtype=np.bool_)
     for number, week in there:
         took_part[number, weeks == week] = True
+    # Means over attempts; 0 / 0 is NaN, which says that there is nothing.
     with np.errstate(invalid="ignore", divide="ignore"):
-        return SeasonColumns(kind, asked, people, said / count, correct / judged, lost / judged, took_part)
+        return SeasonColumns(kind, asked, people, forecast / count, correct / judged, lost / judged, took_part)
 
 
 def loss_of(question: SeasonQuestion, forecast: float) -> float:
-    """What a forecast of a question with a truth lost, from 0 to 1: Brier's (p - y)^2 of an event; of a number
-    |f - y| / (|f| + |y|), which is 0 where both are.
+    """The loss of a forecast, from 0 to 1: Brier's (p - y)^2 for an event; |f - y| / (|f| + |y|) for a number, which is
+    0 if both are 0.
+
+    Args:
+        question: the question, whose truth is known.
+        forecast: the probability or the number that was forecast.
     """
-    apart = abs(forecast - question.truth)
+    distance = abs(forecast - question.truth)
     if question.is_event:
-        return apart * apart
-    return apart / (abs(forecast) + abs(question.truth)) if apart else 0.0
+        return distance * distance
+    return distance / (abs(forecast) + abs(question.truth)) if distance else 0.0

@@ -1,7 +1,7 @@
-"""What was written down when the agents of a season ran: methods and models, costs, and what could not be read.
+"""Reading the records of a season's agents: methods and models, costs, and answers that could not be read.
 
-A line of JSON for each question and try, in ``<folder of the series>/<week>/records/<agent>.jsonl``. What was forecast
-is in the ledger; what is here is never scored.
+There is a line of JSON for each question and each try, in ``<folder of the series>/<week>/records/<agent>.jsonl``.
+Forecasts are scored from the ledger, never from these records.
 """
 
 from __future__ import annotations
@@ -27,127 +27,136 @@ METHODS: Mapping[str, str] = {
     "program": "Programs",
     "": "Method not stated",
 }
-"""Classes of methods in the order of the paper's tables, by what records call them."""
+"""Headings of the classes of methods in the order of the paper's tables, by their names in records."""
 FAILED = "error"
-"""State of a try that failed for a reason of ours, which alone does not count as taking part in a round."""
+"""State of a try that failed by an infrastructure error, which does not count as taking part in a round."""
 UNRECORDED = frozenset({"naive", "market-implied"})
 """Programs that ticks enter themselves, of which there are no records."""
-
-
 OPERATORS = frozenset({"operator", "local"})
-"""Principals whose agents are run with records; others may use the same names."""
+"""Principals whose agents have records; other principals may use the same names for agents."""
 
 
 @dataclass(frozen=True)
 class MethodOf:
-    """How a forecaster forecasts, as it was when it ran."""
+    """The method of a forecaster, as it was when it ran."""
 
     method: str = ""
-    """One of :data:`METHODS`."""
+    """Class of the method, one of :data:`METHODS`."""
     models: tuple[str, ...] = ()
+    """Names of the models that it asked."""
     endpoints: tuple[str, ...] = ()
+    """Base URLs of the endpoints at which it asked them."""
     cutoff: str | None = None
-    """The latest of the cut-offs of its models; None where one is not known."""
+    """The latest of the cut-offs of its models; None if one of them is not known."""
 
 
 @dataclass
 class AgentRecords:
-    """What is on record of one agent and version."""
+    """The records of one version of an agent, added up."""
 
     methods: set[str] = field(default_factory=set)
+    """The methods that its lines state."""
     models: set[str] = field(default_factory=set)
+    """The models that it asked."""
     endpoints: set[str] = field(default_factory=set)
+    """The endpoints at which it asked them."""
     cutoffs: set[str | None] = field(default_factory=set)
+    """The cut-offs of its models, None for a line that states none."""
     weeks: set[str] = field(default_factory=set)
-    """In which it answered something, readable or not."""
+    """ISO weeks in which it answered something, readable or not."""
     states: dict[str, str] = field(default_factory=dict)
-    """The last state of each question, by its id."""
+    """The last state of each question, by the question's id."""
     tokens: int | None = 0
-    """Of all tries; None, as the next, where one try does not say."""
+    """Tokens of all tries; None if one try does not state them."""
     cost_usd: float | None = 0.0
+    """Cost of all tries in US dollars; None if one try does not state it."""
     seconds: float | None = 0.0
+    """Seconds of all tries; None if one try does not state them."""
 
 
 class SeasonRecords:
-    """What is on record of the agents of a season, by agent and version."""
+    """The records of the agents of a season, by agent and version."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """Read the records of a series.
 
         Args:
-            folder: folder of the series; None where there is none.
+            folder: folder of the series; None if there is none.
         """
         self._agents: dict[tuple[str, str], AgentRecords] = {}
         self.damaged = 0
-        """Lines that could not be read, such as the last of one that is being written."""
+        """How many lines could not be read, such as one that is being written."""
         self.proposals: Mapping[str, str] = {} if folder is None else _proposals(folder)
-        """What was proposed of each question of the series' queue of verdicts, by its id."""
+        """The verdict that was proposed for each question in the series' queue of verdicts, by the question's id."""
         for path in sorted(folder.glob(f"*/{FOLDER}/*.jsonl")) if folder is not None else ():
             for line in _lines(path):
                 if line is None or not self._add(path.parent.parent.name, line):
                     self.damaged += 1
 
     def of(self, who: ForecasterId) -> AgentRecords | None:
-        """What is on record of a forecaster of the operator's; None where there is nothing."""
+        """The records of a forecaster of the operator; None if there are none, or if it is somebody else's."""
         if who.principal not in OPERATORS:
             return None
         return self._agents.get((who.agent, who.version))
 
     def weeks_tried(self, who: ForecasterId) -> frozenset[str]:
-        """Weeks in which it answered something, readable or not."""
-        found = self.of(who)
-        return frozenset() if found is None else frozenset(found.weeks)
+        """ISO weeks in which a forecaster answered something, readable or not."""
+        known = self.of(who)
+        return frozenset() if known is None else frozenset(known.weeks)
 
     def method(self, who: ForecasterId) -> MethodOf:
-        """How a forecaster forecasts."""
-        found = self.of(who)
-        if found is None:
+        """The method of a forecaster."""
+        known = self.of(who)
+        if known is None:
             return MethodOf("program" if who.agent in UNRECORDED and who.principal in OPERATORS else "")
-        method = next(iter(found.methods)) if len(found.methods) == 1 else ""
-        known = sorted(one for one in found.cutoffs if one)
-        cutoff = known[-1] if known and None not in found.cutoffs else None
+        # An agent that states several methods has none that could be named.
+        method = next(iter(known.methods)) if len(known.methods) == 1 else ""
+        stated = sorted(cutoff for cutoff in known.cutoffs if cutoff)
+        latest = stated[-1] if stated and None not in known.cutoffs else None
         return MethodOf(
-            method if method in METHODS else "", tuple(sorted(found.models)), tuple(sorted(found.endpoints)), cutoff
+            method if method in METHODS else "", tuple(sorted(known.models)), tuple(sorted(known.endpoints)), latest
         )
 
     def _add(self, week: str, line: Mapping[str, Any]) -> bool:
-        """Add a line; False where it says not what it is about."""
+        """Add a line, unless it does not say what it is about; returns whether it was added."""
         question, agent, version, state = (line.get(key) for key in ("question", "agent", "version", "state"))
-        if not all(isinstance(one, str) for one in (question, agent, version, state)):
+        if not all(isinstance(value, str) for value in (question, agent, version, state)):
             return False
-        found = self._agents.setdefault((str(agent), str(version)), AgentRecords())
-        # Who says neither a method nor a model is a program.
-        found.methods.add(str(line.get("method") or ("" if line.get("model") else "program")))
+        records = self._agents.setdefault((str(agent), str(version)), AgentRecords())
+        # What states neither a method nor a model is a program.
+        records.methods.add(str(line.get("method") or ("" if line.get("model") else "program")))
         if isinstance(line.get("model"), str):
-            found.models.add(line["model"])
-            found.cutoffs.add(_cutoff(line.get("cutoff")))
+            records.models.add(line["model"])
+            records.cutoffs.add(_cutoff(line.get("cutoff")))
         if isinstance(line.get("endpoint"), str):
-            found.endpoints.add(line["endpoint"])
+            records.endpoints.add(line["endpoint"])
         if state != FAILED:
-            found.weeks.add(week)
-        found.states[str(question)] = str(state)
+            records.weeks.add(week)
+        # Lines are in the order of the tries: the last one says how the question ended.
+        records.states[str(question)] = str(state)
         tokens = [line.get(key) for key in ("prompt_tokens", "completion_tokens")]
-        found.tokens = _more(found.tokens, tokens[0], tokens[1])
-        found.cost_usd = _more(found.cost_usd, line.get("cost_usd"))
-        found.seconds = _more(found.seconds, line.get("seconds"))
+        records.tokens = _more(records.tokens, tokens[0], tokens[1])
+        records.cost_usd = _more(records.cost_usd, line.get("cost_usd"))
+        records.seconds = _more(records.seconds, line.get("seconds"))
         return True
 
 
 def _proposals(folder: Path) -> dict[str, str]:
+    """The verdict that was proposed for each question in the queue of a series, by the question's id."""
     from openfingym.suites.findeepforecast.truth.verdicts import VerdictQueue
 
-    return {one.question: str(one.proposal.get("outcome") or "") for one in VerdictQueue.of_series(folder).cases()}
+    return {case.question: str(case.proposal.get("outcome") or "") for case in VerdictQueue.of_series(folder).cases()}
 
 
 def _more(total: Any, *values: Any) -> Any:
-    """A sum; None from the first value that is not known on."""
-    if total is None or not all(isinstance(one, int | float) and math.isfinite(one) for one in values):
+    """A sum with more values; None from the first value on that is not known."""
+    if total is None or not all(isinstance(value, int | float) and math.isfinite(value) for value in values):
         return None
     return total + sum(values)
 
 
 def _cutoff(text: object) -> str | None:
-    """A cut-off; None of what is none."""
+    """A valid cut-off; None if this is none."""
     try:
         return require_cutoff(text) if isinstance(text, str) else None
     except UsageError:
@@ -155,7 +164,7 @@ def _cutoff(text: object) -> str | None:
 
 
 def _lines(path: Path) -> Iterator[Mapping[str, Any] | None]:
-    """The objects of a file; None of each line that is none."""
+    """The objects of a file of JSON lines; None for each line that is not one, and for a file that cannot be read."""
     try:
         texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -163,10 +172,11 @@ def _lines(path: Path) -> Iterator[Mapping[str, Any] | None]:
         return
     for text in texts:
         try:
-            found = json.loads(text) if text.strip() else None
+            line = json.loads(text) if text.strip() else None
+        # The last line may be half written: agents may be running.
         except ValueError:
-            found = None
-        if isinstance(found, dict):
-            yield found
+            line = None
+        if isinstance(line, dict):
+            yield line
         elif text.strip():
             yield None

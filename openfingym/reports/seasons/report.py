@@ -1,4 +1,4 @@
-"""What a ledger and its records say of a season, as plain data."""
+"""The report on a season, from its ledger and the records of its agents, as plain data."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from openfingym.suites.findeepforecast.truth.verdicts import Agreement
 
 FORMAT = 1
+"""Version of the JSON form of a report."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,11 @@ class QuadrantCount:
     """Number of questions of a track and level about one market."""
 
     quadrant: str
+    """The track and the level."""
     market: str
+    """The market, which is an economy."""
     questions: int
+    """Number of questions."""
 
 
 @dataclass(frozen=True)
@@ -47,30 +51,41 @@ class DataKindReport:
     """The questions of one kind of data and the forecasts of them."""
 
     data_kind: str
-    """``real``, ``replayed`` (of the real past, by a clock that was moved) or ``simulated``."""
+    """``real``, ``replayed`` (the real past, with a clock that was moved through it) or ``simulated``."""
     first: str
     """When the first question was generated, in UTC."""
     last: str
-    """When the last one is evaluated."""
+    """When the last question is evaluated, in UTC."""
     vaults: tuple[str, ...]
-    """Names of the vaults that questions were made from, with their digests."""
+    """Names of the vaults from which questions were made, with their digests."""
     weeks: tuple[str, ...]
+    """ISO weeks of the rounds, in order."""
     markets: tuple[str, ...]
+    """Markets that are asked about, in the order of the paper's tables."""
     questions: int
+    """Number of questions."""
     scored: int
+    """Number of questions with a truth, by which forecasts are right or wrong."""
     composition: tuple[CompositionColumn, ...]
+    """What is asked about, by track and level."""
     distribution: tuple[QuadrantCount, ...]
+    """Number of questions by track, level and market."""
     states: tuple[WeekStates, ...]
+    """How many questions of each round are in each state."""
     void_reasons: dict[str, int]
+    """Number of void questions by the reason why they are void."""
     agreement: Agreement | None
-    """Of proposals from evidence with what was decided; None without proposals."""
+    """How far proposed verdicts agree with those decided; None if there are no proposals."""
     ranks: tuple[SeasonRank, ...]
-    """The order of the forecasters."""
+    """The forecasters in the order of accuracy, with their ranks."""
     rows: tuple[SeasonRow, ...]
-    """In that order."""
+    """The figures of each forecaster, in that order."""
     slices: tuple[SeasonSlice, ...]
+    """The accuracy of each forecaster on parts of the questions."""
     pairs: tuple[SeasonPair, ...]
+    """The comparison of every two forecasters."""
     mistakes: tuple[MistakeGroup, ...]
+    """The errors of each forecaster, by track and level."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +93,18 @@ class SeasonReport:
     """A report on the season of a series."""
 
     series: str
+    """Name of the series."""
     title: str
+    """Title of the series."""
     seasons: tuple[DataKindReport, ...]
-    """One for each kind of data: real, replayed and simulated questions share no figure."""
+    """A report for each kind of data: real, replayed and simulated questions share no figure."""
     forecasts: int
-    """Of scored questions; attempts of a forecaster at one question count once."""
+    """Number of forecasts of scored questions, where several attempts of a forecaster at one question count once."""
     damaged_records: int
-    """Lines of records that could not be read."""
+    """Number of lines of records that could not be read."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; docs/forecasts.md describes them."""
+        """The report in plain values, which docs/forecasts.md describes."""
         method = {"fewest_weeks": FEWEST_UNITS, "level": 0.95}
         return {"format": FORMAT, "openfingym": __version__, "method": method, **plain(self)}
 
@@ -96,7 +113,7 @@ class SeasonReport:
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def html(self) -> str:
-        """A page of it: one HTML document with everything in it."""
+        """The page of the report, as a self-contained HTML document."""
         from openfingym.reports.seasons.page import render
 
         return render(self)
@@ -106,22 +123,22 @@ def season_report(ledger: Path, series: str, *, title: str = "", folder: Path | 
     """Report on the season of a series.
 
     Args:
-        ledger: a verifier's state folder, or its ``ledger.db``; it is only read.
+        ledger: the state folder of a verifier, or its ``ledger.db``; it is only read.
         series: name of the series.
-        title: what the series is called.
-        folder: folder of the series, with the records of its agents' runs.
+        title: title of the series; its name if this is empty.
+        folder: folder of the series, with the records of its agents' runs; None if there is none.
 
     Raises:
         StoreError: there is no ledger, or it cannot be read.
     """
     records = SeasonRecords(folder)
-    found = read_season(ledger, series, records)
-    seasons = tuple(_season(one, records) for one in found)
-    forecasts = sum(row.answered for one in seasons for row in one.rows)
+    seasons = tuple(_season(columns, records) for columns in read_season(ledger, series, records))
+    forecasts = sum(row.answered for season in seasons for row in season.rows)
     return SeasonReport(series, title or series, seasons, forecasts, records.damaged)
 
 
 def _season(columns: SeasonColumns, records: SeasonRecords) -> DataKindReport:
+    """The report on the questions of one kind of data."""
     rows, pairs = rows_of(columns, records), pairs_of(columns)
     ranks = ranks_of(columns, rows, pairs)
     by_forecaster = {row.forecaster: row for row in rows}
@@ -129,9 +146,9 @@ def _season(columns: SeasonColumns, records: SeasonRecords) -> DataKindReport:
     counts = markets_of(columns)
     return DataKindReport(
         data_kind=columns.data_kind,
-        first=utc_text(min(one.generated_ns for one in columns.questions)),
-        last=utc_text(max(one.evaluation_ns for one in columns.questions)),
-        vaults=tuple(sorted({one.vault for one in columns.questions} - {""})),
+        first=utc_text(min(question.generated_ns for question in columns.questions)),
+        last=utc_text(max(question.evaluation_ns for question in columns.questions)),
+        vaults=tuple(sorted({question.vault for question in columns.questions} - {""})),
         weeks=columns.weeks,
         markets=tuple(markets),
         questions=len(columns.questions),
@@ -146,7 +163,7 @@ def _season(columns: SeasonColumns, records: SeasonRecords) -> DataKindReport:
         void_reasons=void_reasons(columns),
         agreement=agreement_of(columns),
         ranks=tuple(ranks),
-        rows=tuple(by_forecaster[one.forecaster] for one in ranks),
+        rows=tuple(by_forecaster[rank.forecaster] for rank in ranks),
         slices=tuple(slices_of(columns)),
         pairs=tuple(pairs),
         mistakes=tuple(mistakes_of(columns)),

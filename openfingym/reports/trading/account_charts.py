@@ -1,4 +1,4 @@
-"""The charts of an account over time, beside those of a baseline."""
+"""The charts of an account over time, with those of a baseline."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from openfingym.reports.trading.trace import Chain
 
 SYMBOLS = 8
-"""Symbols drawn, those traded most; a page of fifty charts is read by nobody."""
+"""Most symbols that are drawn, those traded most: nobody reads a page of fifty charts."""
 MARKERS = 120
-"""Fills marked on one chart, the largest."""
+"""Most fills that are marked on one chart, the largest."""
 
 
 @dataclass(frozen=True)
@@ -29,26 +29,28 @@ class Charts:
     """Charts that share a cursor."""
 
     axis: dict[str, object]
-    """What the cursor needs to know of the axis."""
+    """The values from which the script of the page draws the cursor."""
     drawn: list[Markup]
+    """The charts, one below the other."""
 
 
 def account_charts(
     names: tuple[str, str], chain: Chain, beside: Chain | None, benchmark: Benchmark | None = None
 ) -> Charts:
-    """The charts.
+    """Draw returns, drawdowns, exposure, positions, costs, the distribution of returns, and the price of each symbol.
 
     Args:
         names: names of the agent and of the baseline.
         chain: the episodes of the agent, in order of time.
-        beside: traces of the same episodes as the baseline traded them; None to draw no baseline.
-        benchmark: a further line of the first chart.
+        beside: the same episodes as the baseline traded them; None to draw no baseline.
+        benchmark: a benchmark to draw in the first chart; None to draw none.
     """
     axis = TimeAxis(chain.times, chain.starts)
     growth, underwater, costs = (
         _both(names, chain, beside, what, shift)
         for what, shift in (("growth", 1.0), ("underwater", 0.0), ("costs", 0.0))
     )
+    # A benchmark has a value for each step, and the axis one more for the start of each episode.
     if benchmark is not None:
         steps = np.insert(benchmark.returns, _gaps(chain), 0.0)
         grown: NDArray[np.float64] = np.asarray(np.cumprod(1.0 + steps) - 1.0, dtype=np.float64)
@@ -80,12 +82,19 @@ def account_charts(
 
 
 def rolling_charts(names: tuple[str, str], own: Rolling, other: Rolling | None) -> Charts:
-    """Sharpe ratio and volatility over a rolling window, on an axis of their own: it begins where a window is full."""
+    """Draw Sharpe ratio and volatility over a rolling window, on an axis of their own, which begins at the first full
+    window.
+
+    Args:
+        names: names of the agent and of the baseline.
+        own: the figures of the agent.
+        other: the figures of the baseline; None to draw no baseline.
+    """
     axis = TimeAxis(own.times, own.starts)
     kinds = ((names[0], "agent", own), (names[1], "baseline", other))
 
     def lines(what: str) -> list[Line]:
-        return [Line(name, getattr(one, what), style) for name, style, one in kinds if one is not None]
+        return [Line(name, getattr(rolling, what), style) for name, style, rolling in kinds if rolling is not None]
 
     drawn = [
         time_chart("Sharpe ratio", axis, lines("sharpe_ratio"), zero=True),
@@ -95,18 +104,19 @@ def rolling_charts(names: tuple[str, str], own: Rolling, other: Rolling | None) 
 
 
 def _gaps(chain: Chain) -> list[int]:
-    """Places among all steps before which an episode begins."""
+    """Indices among the steps of all episodes at which the steps of each episode begin."""
+    # Each episode has one row more than steps.
     return [start - number for number, start in enumerate(chain.starts)]
 
 
 def _both(names: tuple[str, str], chain: Chain, beside: Chain | None, what: str, shift: float = 0.0) -> list[Line]:
-    """A series of the account and, where there is one, of the baseline, less ``shift``."""
+    """The lines of the account and of the baseline, if there is one, for a series of a chain, minus ``shift``."""
     chains = ((names[0], "agent", chain), (names[1], "baseline", beside))
-    return [Line(name, getattr(one, what) - shift, style) for name, style, one in chains if one is not None]
+    return [Line(name, getattr(account, what) - shift, style) for name, style, account in chains if account is not None]
 
 
 def _most_traded(chain: Chain) -> list[int]:
-    """Symbols by notional traded, the largest first; in their own order where nothing was."""
+    """Indices of the symbols with the largest notional traded, the largest first; in their own order without trades."""
     notional = np.zeros(len(chain.symbols))
     for _, event in chain.fills():
         notional[event.symbol] += event.quantity * event.price
@@ -114,6 +124,7 @@ def _most_traded(chain: Chain) -> list[int]:
 
 
 def _price(axis: TimeAxis, chain: Chain, symbol: int) -> Markup:
+    """Draw the price of a symbol, on which its largest fills are marked."""
     fills = [(row, event) for row, event in chain.fills() if event.symbol == symbol]
     largest = sorted(fills, key=lambda fill: -fill[1].quantity * fill[1].price)[:MARKERS]
     markers = [

@@ -1,4 +1,4 @@
-"""Returns by the calendar: month by month in rows of years, or day by day where an account is younger than that."""
+"""Returns by the calendar: by month in rows of years, or by day in rows of months for an account of a few months."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ if TYPE_CHECKING:
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 FEWEST_MONTHS = 7
-"""Of fewer months, days are shown."""
+"""Fewest months that are shown by month; with fewer, days are shown."""
 ROWS = 60
-"""Rows shown, the last ones."""
+"""Most rows that are shown, the last ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class CalendarReturns:
-    """Returns compounded over calendar months or days, UTC; a step belongs to where its bar's time is."""
+    """Returns compounded over calendar months or days in UTC; a step counts where the time of its bar is."""
 
     unit: Literal["month", "day"]
-    """What a column is; a row is the year of months, and the month of days."""
+    """What a column is: a month, with years as rows, or a day, with months as rows."""
     rows: tuple[str, ...]
+    """Names of the rows, such as ``2024`` or ``2024-03``."""
     columns: tuple[str, ...]
+    """Names of the columns, such as ``Jan`` or ``1``."""
     returns: NDArray[np.float64]
-    """float64[rows, columns], fractions; NaN where no step was."""
+    """Return over each month or day as a fraction, float64[rows, columns]; NaN without a step."""
     totals: NDArray[np.float64]
-    """float64[rows], fractions."""
+    """Return over each row as a fraction, float64[rows]."""
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values; None where no step was."""
+        """The returns as plain values; None for a cell without a step."""
         cells = [[None if np.isnan(value) else value for value in row] for row in self.returns.tolist()]
         return {
             "unit": self.unit,
@@ -45,7 +47,8 @@ class CalendarReturns:
 
 
 def calendar_returns(chain: Chain) -> CalendarReturns | None:
-    """The account's returns by the calendar, over all episodes; None where all steps were on one day."""
+    """The account's returns by the calendar, over all episodes; None if all steps are on one day."""
+    # The first row of an episode is its start, and no step.
     steps = np.ones(chain.size, dtype=bool)
     steps[list(chain.starts)] = False
     times, growth = chain.times[steps], 1.0 + chain.returns
@@ -61,6 +64,7 @@ def calendar_returns(chain: Chain) -> CalendarReturns | None:
         columns, unit = tuple(str(day) for day in range(1, 32)), "day"
     names, place = np.unique(row, return_inverse=True)
     product = np.ones((len(names), len(columns)))
+    # Unlike an assignment, this multiplies once for each step of a cell.
     np.multiply.at(product, (place, column), growth)
     seen = np.zeros_like(product, dtype=bool)
     seen[place, column] = True

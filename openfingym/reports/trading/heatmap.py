@@ -1,4 +1,4 @@
-"""The cost-delay surface as a table whose cells are tinted by what is earned in them."""
+"""The cost-delay surface as a table whose cells are tinted by the return in them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from openfingym.reports.trading.surface import Surface
 
 SHADES = 4
-"""Tints of gain and of loss; classes ``gain-1`` to ``gain-4`` of the page's style."""
+"""How many tints there are for gains and for losses, such as the CSS classes ``gain-1`` to ``gain-4``."""
 
 
 def surface_values(surface: Surface) -> dict[str, object]:
-    """What the page shows: break-even figures in words, and the rows of the grid, each cell with its tint."""
+    """The values that the page shows: break-even figures in words, and the grid with the tint of each cell."""
     most = float(np.abs(surface.total_return).max())
     rows = [
         (f"{cost:g}", [(tint(value, most), shown(value, "%")) for value in earned.tolist()])
@@ -26,7 +26,7 @@ def surface_values(surface: Surface) -> dict[str, object]:
 
 
 def sentence(surface: Surface) -> str:
-    """What the surface says, in words."""
+    """The break-even figures of a surface in words."""
     played = (
         "Total return, mean over episodes, of the same decisions carried out later and at other costs; "
         f"as played {shown(surface.as_played, '%')}."
@@ -48,7 +48,12 @@ def sentence(surface: Surface) -> str:
 
 
 def tint(value: float, most: float) -> str:
-    """The class of a cell: how large its value is beside the largest there is, and of which sign."""
+    """The CSS class of a cell, by the sign of its value and its size; empty for no tint.
+
+    Args:
+        value: the value of the cell.
+        most: the largest size of a value in the table.
+    """
     if most <= 0.0 or value == 0.0:
         return ""
     shade = max(1, round(SHADES * abs(value) / most))

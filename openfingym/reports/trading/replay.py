@@ -1,7 +1,7 @@
-"""A finished trading run, played again from the verifier's record of its actions.
+"""Replaying a finished trading run from the verifier's record of its actions.
 
-For whoever may read the truth half of the task: the operator, after the run. Playing an action
-again gives what it gave then, so the account's record must come out as the verifier kept it.
+This needs the hidden half of the task, and so is for the operator, after the run. The simulator is deterministic: the
+same actions must lead to the account's record as the verifier kept it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from openfingym import catalog
 from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.kinds import trading
+from openfingym.metrics.performance import RecordColumn
 from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode
 from openfingym.reports.trading.trace import EpisodeTrace
@@ -31,15 +32,17 @@ if TYPE_CHECKING:
     from openfingym.trading.session import Session
 
 RECORD_LIMIT = 256 * MEGABYTE
-"""Bytes that a file of a run may have."""
+"""Most bytes of a file of a run."""
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """One episode played again."""
+    """One episode that was played again."""
 
     trace: EpisodeTrace
+    """What happened in it, row by row."""
     tape: PlayedEpisode
+    """What was decided in it, from which it can be scored again under other rules."""
 
 
 def replay(folder: Path) -> list[Replay]:
@@ -49,28 +52,29 @@ def replay(folder: Path) -> list[Replay]:
         folder: folder of the finished run.
 
     Raises:
-        StoreError: the folder is no run, or its record is not what its actions lead to.
-        UsageError: the run is not of a trading task, was a live session, has no score, or its task was rebuilt since.
+        StoreError: the folder is not a run, or its actions do not lead to the record that it has.
+        UsageError: the run is not of a trading task, was a live session, has no score, or its task has another build.
     """
     result = read_run(folder)
     package = package_of(result)
     n_public, n_private = package.manifest.n_public, package.manifest.n_private
     actions = read_actions(folder)
-    kept = _read_record(folder)
+    record = _read_record(folder)
     replays = []
     for place in range(n_private):
+        # Episodes are numbered through both folds, the public ones first.
         session = trading.session(package.task.spec, package.array, package.read_truth(), n_public + place)
-        found = play(session, actions.get(place, ()))
-        if len(kept) != n_public + n_private or not np.array_equal(found.trace.record, kept[n_public + place]):
+        again = play(session, actions.get(place, ()))
+        if len(record) != n_public + n_private or not np.array_equal(again.trace.record, record[n_public + place]):
             raise StoreError(
                 f"{folder}: episode {place} comes out differently from its actions; the run was made by another version"
             )
-        replays.append(found)
+        replays.append(again)
     return replays
 
 
-def held(package: BuiltPackage) -> list[EpisodeTrace]:
-    """The same episodes as the baseline plays them: equal weights, bought at the first open and held."""
+def baseline_traces(package: BuiltPackage) -> list[EpisodeTrace]:
+    """The private episodes as the baseline plays them: equal weights, bought at the first open and held."""
     n_public, n_private = package.manifest.n_public, package.manifest.n_private
     truth = package.read_truth()
     sessions = (
@@ -80,11 +84,11 @@ def held(package: BuiltPackage) -> list[EpisodeTrace]:
 
 
 def package_of(result: RolloutResult) -> BuiltPackage:
-    """The built package that a trading run was made with.
+    """The built package with which a trading run was made.
 
     Raises:
-        UsageError: the run is not of a trading task, was a live session, or its task was rebuilt since; see
-            :func:`replay`.
+        UsageError: the run is not of a trading task, was on a tape of its own or in a live session, has no score, or
+            its task has another build here.
     """
     if result.tape != "given":
         raise UsageError(
@@ -103,34 +107,42 @@ def package_of(result: RolloutResult) -> BuiltPackage:
         )
     if result.state != "scored":
         raise UsageError(f"run {result.rollout_id} was not scored, its state is {result.state!r}: {result.reason}")
+    # With simulated data, and with real data if it was pulled here: whichever has the digest of the run.
     for candidate in (task, catalog.load_task(result.task, real=True)):
         try:
             package = build(candidate)
-        except OpenFinGymError:  # real data that was never pulled; the digest below decides
+        except OpenFinGymError:
             continue
         if package.manifest.digest == result.task_digest:
             return package
     raise UsageError(
         f"run {result.rollout_id} was made with another build of {result.task!r} ({result.task_digest[:16]}) than "
-        "there is here; "
-        "use the version of openfingym that made it"
+        "there is here; use the version of openfingym that made it"
     )
 
 
 def play(session: Session, actions: Iterator[object] | list[object] | tuple[object, ...]) -> Replay:
-    """Play actions from the start of a session to its end; where they stop, nothing more is done."""
+    """Play a session from its start to its end.
+
+    Args:
+        session: a session in which nothing was done yet.
+        actions: the actions at its first steps; nothing is done at the later ones.
+    """
     symbols = session.bars.symbols
     first, positions, decided, events = session.first, [session.simulator.positions()], [], []
-    given = iter(actions)
+    remaining = iter(actions)
     while not session.done:
-        action = next(given, _NOTHING)
+        # Not None, which is an action if the record has a null.
+        action = next(remaining, _NOTHING)
         decision: Decision = HOLD if action is _NOTHING else parse_decision(action, symbols)
         ids = session.decide(decision)
         if action is not _NOTHING:
             decided.append(Decided(decision, tuple(ids)))
         events += session.advance()
         positions.append(session.simulator.positions())
+    # An account that is bankrupt ends early, and keeps its positions.
     positions += [positions[-1]] * (session.steps + 1 - len(positions))
+    # From rows of the market's bars to rows of the episode, the first of which is 0.
     rows = slice(first, first + session.steps + 1)
     trace = EpisodeTrace(
         times=session.bars.times[rows],
@@ -141,32 +153,42 @@ def play(session: Session, actions: Iterator[object] | list[object] | tuple[obje
         record=session.record,
     )
     tape = PlayedEpisode(
-        session.bars, session.simulator.market, float(session.record[0, 0]), first, session.steps, tuple(decided)
+        session.bars,
+        session.simulator.market,
+        float(session.record[0, RecordColumn.EQUITY]),
+        first,
+        session.steps,
+        tuple(decided),
     )
     return Replay(trace, tape)
 
 
 _NOTHING = object()
+"""What stands for the actions that are missing at the end."""
 
 
 def _read_record(folder: Path) -> NDArray[np.float64]:
-    """The account's record of all episodes, as the verifier kept it; checked by what is compared with it."""
+    """The account's record of all episodes as the verifier kept it; it is checked by comparing it with a replay."""
     name = "submissions/1.npy"
     try:
-        found: NDArray[np.float64] = np.atleast_1d(read_array(folder, name, RECORD_LIMIT))
+        record: NDArray[np.float64] = np.atleast_1d(read_array(folder, name, RECORD_LIMIT))
     except (OSError, ValueError) as error:
         raise StoreError(f"{folder / name}: not a readable record of the account ({error})") from error
-    return found
+    return record
 
 
 def read_actions(folder: Path) -> dict[int, list[object]]:
-    """Actions of the private episodes, by place in their fold, in order of their steps."""
-    found: dict[int, list[object]] = {}
+    """The actions of a run in each private episode, by the episode's index in its fold, in the order of the steps.
+
+    Raises:
+        StoreError: the record of actions cannot be read.
+    """
+    actions: dict[int, list[object]] = {}
     try:
         for line in read_bytes(folder, ACTIONS, RECORD_LIMIT).decode().splitlines():
             entry: Any = parse_json(line)
             if entry["fold"] == "private":
-                found.setdefault(int(entry["number"]), []).append(entry["action"])
+                actions.setdefault(int(entry["number"]), []).append(entry["action"])
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise StoreError(f"{folder / 'actions.jsonl'}: not a readable record of actions ({error})") from error
-    return found
+    return actions

@@ -1,4 +1,4 @@
-"""Sections of a tear sheet on risk and trades, as the plain values that its template shows."""
+"""The sections of a tear sheet on risk and trades, as plain values for its template."""
 
 from __future__ import annotations
 
@@ -25,33 +25,35 @@ if TYPE_CHECKING:
     from openfingym.reports.trading.trades import RoundTrip
 
 EMPTY = "–"
+"""What stands for a figure that there is not."""
 
 
 @dataclass(frozen=True)
 class Trades:
-    """The round trips of an account, and where they are kept."""
+    """The round trips of an account, and the file that has them."""
 
     trades: Sequence[RoundTrip]
+    """The round trips, in order of their exits."""
     link: str | None = None
-    """Address of their CSV as seen from the page; None where there is none."""
+    """Address of their CSV file relative to the page; None if there is no file."""
 
 
 def risk_values(
     names: tuple[str, str], chain: Chain, beside: Chain | None, benchmark: Benchmark | None, periods_per_year: float
 ) -> dict[str, object]:
-    """The sections on risk.
+    """The values of the sections on risk.
 
     Args:
         names: names of the agent and of the baseline.
         chain: the episodes of the account.
         beside: the episodes of the baseline, which are as many and over the same bars; None for no baseline.
-        benchmark: what somebody chose to compare with; None for the baseline.
-        periods_per_year: bars in a year.
+        benchmark: the benchmark that a user chose; None for the baseline.
+        periods_per_year: how many bars a year has.
     """
     window = rolling_window(chain, periods_per_year)
     rolled = [
-        rolling(one, window, periods_per_year) if window is not None and one is not None else None
-        for one in (chain, beside)
+        rolling(account, window, periods_per_year) if window is not None and account is not None else None
+        for account in (chain, beside)
     ]
     own, other = rolled
     if benchmark is None and beside is not None:
@@ -73,25 +75,33 @@ def risk_figures(
     benchmark: Benchmark | None,
     periods_per_year: float,
 ) -> dict[str, object]:
-    """The same figures for programs: plain values, fractions, times in ISO 8601; None where there is nothing to say."""
+    """The figures on risk for programs, as plain values: fractions, times in ISO 8601, None for what is not known.
+
+    Args:
+        baseline: name of the baseline.
+        own: the episodes of the account.
+        other: the same episodes as the baseline traded them.
+        benchmark: the benchmark that a user chose; None for the baseline.
+        periods_per_year: how many bars a year has.
+    """
     chain = Chain(own)
     against = regression(chain.returns, benchmark or _of_baseline(baseline, Chain(other)), periods_per_year)
     calendar = calendar_returns(chain)
     return {
-        "tail": [asdict(one) for one in tail_losses(chain.returns)],
-        "drawdowns": [asdict(one) for one in drawdown_list(chain)[:DRAWDOWNS]],
+        "tail": [asdict(loss) for loss in tail_losses(chain.returns)],
+        "drawdowns": [asdict(fall) for fall in drawdown_list(chain)[:DRAWDOWNS]],
         "regression": None if against is None else asdict(against),
         "calendar": None if calendar is None else calendar.to_dict(),
     }
 
 
 def link_between(page: Path, file: Path) -> str:
-    """Address of a file as seen from a page, which stays right where both are moved together."""
+    """Address of a file relative to a page, which stays right if both are moved together."""
     return quote(Path(os.path.relpath(file.absolute(), page.absolute().parent)).as_posix())
 
 
 def round_trips(trades: Trades | None) -> list[tuple[str, str]]:
-    """(name, value) of what closed round trips were."""
+    """Names and values of the figures on closed round trips; none if there are no such round trips."""
     closed = [] if trades is None else [trade for trade in trades.trades if trade.status == "closed"]
     if not closed:
         return []
@@ -106,16 +116,19 @@ def round_trips(trades: Trades | None) -> list[tuple[str, str]]:
 
 
 def _of_baseline(name: str, chain: Chain) -> Benchmark:
+    """The baseline as a benchmark."""
     return Benchmark(name, chain.returns, "The task's baseline, its costs included.")
 
 
 def _tail(names: tuple[str, str], chain: Chain, beside: Chain | None) -> dict[str, object]:
+    """The table of VaR and ES."""
+    # Both have as many steps, so that the same levels are left out of both.
     own, other = tail_losses(chain.returns), tail_losses(beside.returns) if beside is not None else None
     rows = [
-        (f"{label} {one.level:.0%}", shown(getattr(one, what), "%"))
+        (f"{label} {loss.level:.0%}", shown(getattr(loss, what), "%"))
         + (() if other is None else (shown(getattr(other[number], what), "%"),))
         for what, label in (("value_at_risk", "VaR"), ("expected_shortfall", "ES"))
-        for number, one in enumerate(own)
+        for number, loss in enumerate(own)
     ]
     note = (
         f"Historical, of one bar, over {len(chain.returns):,} steps. VaR: the loss that 5 % (1 %) of the steps exceed, "
@@ -127,16 +140,17 @@ def _tail(names: tuple[str, str], chain: Chain, beside: Chain | None) -> dict[st
 
 
 def _against(agent: str, chain: Chain, benchmark: Benchmark | None, periods_per_year: float) -> dict[str, object]:
+    """The table of alpha and beta against the benchmark."""
     if benchmark is None:
         return {"columns": (), "rows": [], "note": "There is no benchmark."}
-    found = regression(chain.returns, benchmark, periods_per_year)
-    if found is None:
+    line = regression(chain.returns, benchmark, periods_per_year)
+    if line is None:
         note = f"{agent} or {benchmark.name} never moves, or there are fewer than three steps: no alpha and no beta."
         return {"columns": (), "rows": [], "note": note}
     rows = [
-        ("Beta", f"{shown(found.beta, '')} ± {shown(found.beta_error, '')}"),
-        ("Alpha a year", f"{shown(found.alpha, '%')} ± {shown(found.alpha_error, '%')}"),
-        ("Correlation", shown(found.correlation, "")),
+        ("Beta", f"{shown(line.beta, '')} ± {shown(line.beta_error, '')}"),
+        ("Alpha a year", f"{shown(line.alpha, '%')} ± {shown(line.alpha_error, '%')}"),
+        ("Correlation", shown(line.correlation, "")),
     ]
     note = (
         "Least squares of step returns, risk-free rate 0, ± a standard error. Alpha: the constant times the bars in a "
@@ -146,36 +160,40 @@ def _against(agent: str, chain: Chain, benchmark: Benchmark | None, periods_per_
 
 
 def _calendar(chain: Chain) -> dict[str, object]:
-    found = calendar_returns(chain)
-    if found is None:
+    """The table of returns by month or by day."""
+    returns = calendar_returns(chain)
+    if returns is None:
         note = "All steps are on one day, so there is no table of months or days."
         return {"title": "Returns by the calendar", "rows": [], "note": note}
-    most = float(np.nanmax(np.abs(found.returns)))
+    most = float(np.nanmax(np.abs(returns.returns)))
     rows = [
         (name, [_tile(value, most) for value in values], _tenths(total))
-        for name, values, total in zip(found.rows, found.returns.tolist(), found.totals.tolist(), strict=True)
+        for name, values, total in zip(returns.rows, returns.returns.tolist(), returns.totals.tolist(), strict=True)
     ]
     note = "In UTC, compounded within each cell and over the row; empty where the account had no step."
-    if found.unit == "day":
+    if returns.unit == "day":
         note += " Days instead of months: the account is of few months."
     if len(rows) > ROWS:
         note += f" The last {ROWS} of {len(rows)} rows."
-    title = f"{'Monthly' if found.unit == 'month' else 'Daily'} returns, percent"
-    return {"title": title, "unit": found.unit, "columns": found.columns, "rows": rows[-ROWS:], "note": note}
+    title = f"{'Monthly' if returns.unit == 'month' else 'Daily'} returns, percent"
+    return {"title": title, "unit": returns.unit, "columns": returns.columns, "rows": rows[-ROWS:], "note": note}
 
 
 def _tile(value: float, most: float) -> tuple[str, str]:
-    """(tint, text) of a cell."""
+    """CSS class and text of a cell; both are empty for a cell without a step."""
     return ("", "") if np.isnan(value) else (tint(value, most), _tenths(value))
 
 
 def _tenths(value: float) -> str:
+    """A fraction in percent with one decimal."""
     text = f"{100.0 * value:.1f}"
     return "0.0" if text == "-0.0" else minus(text)
 
 
 def _falls(chain: Chain) -> dict[str, object]:
+    """The table of the deepest drawdowns."""
     falls = drawdown_list(chain)
+    # Without times of day if there are none.
     midnight = bool((chain.times == chain.times.astype("datetime64[D]")).all())
 
     def moment(text: str | None) -> str:

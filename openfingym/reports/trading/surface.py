@@ -1,8 +1,8 @@
 """The cost-delay surface: the same decisions, scored again at other costs and delays.
 
-A *tape* is what was decided in an episode, step by step. Scoring it again with every decision carried
-out some bars later, or at another cost, says what the result rests on: a policy that lives on its
-speed loses it with the delay, one that trades too much loses it with the cost.
+A *tape* is what was decided in an episode, step by step. Scoring it again with every decision executed some bars
+later, or at another cost, shows what the result depends on: a policy that depends on its speed loses its return with
+the delay, and one that trades too much loses it with the cost.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import UsageError
+from openfingym.metrics.performance import RecordColumn
 from openfingym.trading.actions import Decision
 from openfingym.trading.market import MarketRules
 from openfingym.trading.session import Session
@@ -24,36 +25,43 @@ if TYPE_CHECKING:
     from openfingym.data.bars import Bars
 
 COSTS_BPS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-"""Proportional costs of the usual grid, one way, in basis points."""
+"""Proportional costs of the default grid, one way, in basis points."""
 DELAYS = (0, 1, 2, 3, 5, 10)
-"""Decision delays of the usual grid, in bars."""
+"""Delays of decisions in the default grid, in bars."""
 MOST_BPS = 1000.0
-"""Break-even costs are looked for up to here."""
+"""Highest break-even cost that is looked for, in basis points."""
 PRECISION_BPS = 0.01
+"""Precision of a break-even cost, in basis points."""
 MOST_DELAY = 20
-"""Break-even delays are looked for up to here, in bars."""
+"""Longest break-even delay that is looked for, in bars."""
 
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision, and the ids its orders got, by which later decisions of the tape speak of them."""
+    """A decision, with the ids of its orders."""
 
     decision: Decision
+    """What was decided."""
     order_ids: tuple[int, ...] = ()
+    """The ids that its orders were given, by which later decisions of the tape refer to them; 0 for a refused order."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlayedEpisode:
-    """One played episode: where it was, and what was decided at each of its rows."""
+    """One episode that was played: its market, and what was decided at each of its rows."""
 
     bars: Bars
+    """The bars of the market, of which the episode has a part."""
     market: MarketRules
+    """The rules and costs of the market."""
     cash: float
+    """Cash of the account at the start."""
     first: int
     """Row of the bars at which the account was opened."""
     steps: int
+    """How many steps the episode has."""
     decided: tuple[Decided, ...]
-    """Decisions at rows first, first + 1, ...; at most ``steps``, fewer where the agent stopped early."""
+    """The decisions at rows ``first``, ``first + 1``, ...; at most ``steps``, fewer if the agent stopped early."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +69,22 @@ class Surface:
     """Mean total return of some episodes over a grid of costs and delays."""
 
     costs_bps: tuple[float, ...]
-    """Proportional cost of every fill, one way, in place of the market's own fees and slippage."""
+    """Proportional costs of every fill, one way, in place of the market's own fees and slippage, in basis points."""
     delays: tuple[int, ...]
-    """Bars by which every decision was carried out later."""
+    """Delays by which every decision was executed later, in bars."""
     total_return: NDArray[np.float64]
-    """float64[costs, delays], fractions."""
+    """Mean total return at each cost and delay as a fraction, float64[costs, delays]."""
     as_played: float
     """Mean total return at the market's own costs, without delay."""
     break_even_cost_bps: float | None
-    """Cost at which nothing is earned, without delay; None if nothing is earned even for free, or still is at 1000
-    bps."""
+    """Cost at which the mean return is 0 without delay; None if it is not positive even for free, or still positive at
+    1000 bps."""
     break_even_delay: float | None
-    """Delay in bars, interpolated, at which nothing is earned at the market's own costs; None if nothing is earned
-    without delay, or still is after 20 bars."""
+    """Delay in bars, interpolated, at which the mean return is 0 at the market's own costs; None if it is not positive
+    without delay, or still positive after 20 bars."""
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values."""
+        """The surface as plain values."""
         return {
             "costs_bps": list(self.costs_bps),
             "delays": list(self.delays),
@@ -90,12 +98,13 @@ class Surface:
 def cost_delay_surface(
     tapes: Sequence[PlayedEpisode], *, costs_bps: Sequence[float] = COSTS_BPS, delays: Sequence[int] = DELAYS
 ) -> Surface:
-    """Score the same tapes over a grid.
+    """Score the same tapes over a grid of costs and delays.
 
     Args:
         tapes: the episodes that were played.
-        costs_bps: proportional costs, one way; they replace fees, spread, slippage and impact of the market.
-        delays: delays of execution to compare, in bars.
+        costs_bps: proportional costs, one way, in basis points; each replaces fees, spread, slippage and impact of the
+            market.
+        delays: delays of execution, in bars.
 
     Raises:
         UsageError: there is no tape, or a cost or delay is negative.
@@ -121,22 +130,27 @@ def cost_delay_surface(
 
 
 def rescore(tape: PlayedEpisode, *, cost_bps: float | None = None, delay: int = 0) -> NDArray[np.float64]:
-    """The record of a tape at another cost or speed, float64[steps + 1, 7].
+    """Score a tape at another cost or delay.
 
     Args:
         tape: the episode, with what was decided in it.
-        cost_bps: proportional cost of every fill in place of the market's own costs; None keeps those.
-        delay: bars by which each decision is carried out later. Decisions that fall beyond the end are lost.
+        cost_bps: proportional cost of every fill in basis points, in place of the market's own costs; None keeps those.
+        delay: bars by which each decision is executed later. Decisions that fall beyond the end are lost.
+
+    Returns:
+        The account record, float64[steps + 1, 7].
     """
     market = tape.market if cost_bps is None else at_cost(tape.market, cost_bps)
     session = Session(tape.bars, market, cash=tape.cash, first=tape.first, steps=tape.steps)
-    now: dict[int, int] = {}
+    # Orders are given other ids than when the episode was played, since others may be refused.
+    new_ids: dict[int, int] = {}
     while not session.done:
+        # The decision that is executed in this row was made so many rows before; the first rows have none.
         number = session.rows - delay
         if 0 <= number < len(tape.decided):
             then = tape.decided[number]
-            given = session.decide(_renamed(then.decision, now))
-            now.update(zip(then.order_ids, given, strict=True))
+            ids = session.decide(_renamed(then.decision, new_ids))
+            new_ids.update(zip(then.order_ids, ids, strict=True))
         session.advance()
     return session.record
 
@@ -146,22 +160,26 @@ def at_cost(market: MarketRules, cost_bps: float) -> MarketRules:
     return replace(market, fee_bps=cost_bps, fee_per_trade=0.0, slippage_bps=0.0, half_spread_bps=0.0, impact=0.0)
 
 
-def _renamed(decision: Decision, now: dict[int, int]) -> Decision:
-    """The decision with the ids that its orders have in this scoring; one that was refused here has none."""
-    cancels = tuple(now[order_id] for order_id in decision.cancels if now.get(order_id))
+def _renamed(decision: Decision, new_ids: dict[int, int]) -> Decision:
+    """A decision with the ids that orders have in this scoring, without changes of orders that were refused in it."""
+    cancels = tuple(new_ids[order_id] for order_id in decision.cancels if new_ids.get(order_id))
     replaces = tuple(
-        replace(change, order_id=now[change.order_id]) for change in decision.replaces if now.get(change.order_id)
+        replace(change, order_id=new_ids[change.order_id])
+        for change in decision.replaces
+        if new_ids.get(change.order_id)
     )
     return replace(decision, cancels=cancels, replaces=replaces)
 
 
 def _total_return(record: NDArray[np.float64]) -> float:
-    ended = record[-1, 0]
-    return float(ended / record[0, 0] - 1.0)
+    """Total return of an account record, as a fraction."""
+    first, last = record[[0, -1], RecordColumn.EQUITY]
+    return float(last / first - 1.0)
 
 
 def _break_even_cost(earned: Callable[[float], float]) -> float | None:
-    """By bisection: what is earned falls with the cost, in small steps where lots are whole."""
+    """The cost in basis points at which a return, given as a function of the cost, is 0; None if there is none."""
+    # Bisection and not interpolation, since the return falls with the cost in steps if lots are whole.
     low, high = 0.0, MOST_BPS
     if earned(low) <= 0.0 or earned(high) > 0.0:
         return None
@@ -172,6 +190,8 @@ def _break_even_cost(earned: Callable[[float], float]) -> float | None:
 
 
 def _break_even_delay(earned: Callable[[int], float]) -> float | None:
+    """The first delay in bars, interpolated, at which a return, given as a function of it, is 0; None if none is."""
+    # The first crossing from the left: with the delay a return may fall, rise and fall again.
     before = earned(0)
     if before <= 0.0:
         return None

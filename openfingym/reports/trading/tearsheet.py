@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from openfingym.results import RolloutResult
 
 TRADES = 15
-"""Rows of the table of the largest fills."""
+"""Most rows of the table of the largest fills."""
 EPISODES = 50
-"""Rows of the table of episodes."""
+"""Most rows of the table of episodes."""
 FIGURES: tuple[tuple[str, str, Unit, int], ...] = (
     ("total_return", "Total return, mean over episodes", "%", 1),
     ("annual_growth", "Annual growth (CAGR)", "%", 1),
@@ -46,39 +46,43 @@ FIGURES: tuple[tuple[str, str, Unit, int], ...] = (
     ("hit_rate", "Hit rate of closing fills", "%", 0),
     ("cost_paid", "Cost paid, of initial equity", "%", 0),
 )
-"""Name, label, unit, and 1 where higher is better, -1 where lower is, 0 where neither."""
+"""The figures of the table: name, label and unit, and 1 if higher is better, -1 if lower is, 0 if neither is."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """What a tear sheet says of the run before any figure. All text is untrusted and escaped."""
+    """What the tear sheet of a run says at its top. All text is untrusted and escaped."""
 
     task: str
+    """Name of the task."""
     agent: str
+    """Name of the agent."""
     data_kind: str
-    """``real``, ``simulated`` or ``specified``."""
+    """Kind of the data: ``real``, ``simulated`` or ``specified``."""
     periods_per_year: float
-    """Bars in a year."""
+    """How many bars a year has."""
     baseline: str = "baseline"
+    """Name of the baseline."""
     state: str = "not verified"
     """How the run ended; ``not verified`` for an account that no verifier has scored."""
     relative_total: float | None = None
-    """The verified relative total: lower is better, 1 is the baseline."""
+    """The verified relative total, lower is better and 1 is the baseline; None without a score."""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """Verified metrics; they go before those computed here."""
+    """Verified metrics by name, which replace those that are computed here."""
     baseline_metrics: Mapping[str, float] = field(default_factory=dict)
+    """Verified metrics of the baseline by name."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Further lines of the header: digests, backend, seed."""
+    """Further lines of the heading by their names: digests, backend, seed."""
     relative_interval: tuple[float, float] | None = None
-    """95 % interval of ``relative_total``; None where nothing can be said."""
+    """95 % interval of ``relative_total``; None if there is none."""
     total: float | None = None
-    """The verified total: the task's loss, lower is better."""
+    """The verified total, which is the task's loss, lower is better; None without a score."""
     total_interval: tuple[float, float] | None = None
-    """95 % interval of ``total``; None where nothing can be said."""
+    """95 % interval of ``total``; None if there is none."""
 
     @classmethod
     def of_run(cls, result: RolloutResult, periods_per_year: float) -> Heading:
-        """The heading of a finished run."""
+        """The heading of a finished run, whose market has this many bars a year."""
         facts = {
             "Run": result.rollout_id,
             "Task digest": result.task_digest,
@@ -114,21 +118,21 @@ def render(
     benchmark: Benchmark | None = None,
     trades: Trades | None = None,
 ) -> str:
-    """The page.
+    """Render the tear sheet of a run.
 
     Args:
-        heading: what the run was, as the heading of the page.
-        traces: its episodes; the private ones are the page, public ones a section at its end.
-        baseline: traces of the same episodes as the baseline traded them, to draw beside; empty for none.
+        heading: what the page says about the run at its top.
+        traces: the episodes of the run. The page is about the private ones, with public ones in a section at its end.
+        baseline: the same episodes as the baseline traded them, which are drawn as well; empty for none.
         surface: the decisions of the private episodes, scored again over costs and delays; None leaves it out.
-        benchmark: what the private episodes are compared with; None for the baseline, where there is one.
+        benchmark: the benchmark of the private episodes; None for the baseline, if there is one.
         trades: the round trips of the private episodes; None leaves them out.
 
     Returns:
         A self-contained HTML document, which loads nothing.
 
     Raises:
-        UsageError: there are no episodes, or those of the baseline are others.
+        UsageError: there are no episodes, or the baseline has other episodes.
     """
     groups = {
         fold: tuple(_of_fold(episodes, fold) for episodes in (traces, baseline)) for fold in ("private", "public")
@@ -164,10 +168,12 @@ def render(
 
 
 def _of_fold(traces: Sequence[EpisodeTrace], fold: str) -> tuple[EpisodeTrace, ...]:
+    """The episodes of a fold."""
     return tuple(trace for trace in traces if trace.fold == fold)
 
 
 def _chains(own: Sequence[EpisodeTrace], other: Sequence[EpisodeTrace]) -> tuple[Chain, Chain | None]:
+    """The episodes of the run and of the baseline, each as one account; None for no baseline."""
     chain = Chain(own)
     if not other:
         return chain, None
@@ -181,7 +187,7 @@ def _chains(own: Sequence[EpisodeTrace], other: Sequence[EpisodeTrace]) -> tuple
 
 
 def _performance(chain: Chain, heading: Heading) -> Performance | None:
-    """Figures of all episodes; None where they have different lengths and so no common record."""
+    """The figures over all episodes; None if they have different lengths, and so no common record."""
     lengths = {len(trace.record) for trace in chain.traces}
     return (
         summary(np.stack([trace.record for trace in chain.traces]), heading.periods_per_year)
@@ -191,6 +197,7 @@ def _performance(chain: Chain, heading: Heading) -> Performance | None:
 
 
 def _facts(heading: Heading, chain: Chain) -> dict[str, str]:
+    """What the heading says, by its names."""
     period = " to ".join(np.datetime_as_string(chain.times[[0, -1]], unit="D"))
     count = len(chain.traces)
     return {
@@ -205,15 +212,16 @@ def _facts(heading: Heading, chain: Chain) -> dict[str, str]:
 
 
 def _total(total: float, interval: tuple[float, float] | None) -> str:
+    """The verified total in words."""
     ends = "" if interval is None else "; 95 % interval {:.3g} to {:.3g}".format(*interval)
     return f"{total:.4g}, verified; lower is better{ends}"
 
 
 def _tiles(heading: Heading, own: Performance | None, other: Performance | None) -> list[tuple[str, str, str]]:
-    """(name, value, remark) of the figures that matter most."""
+    """Name, value and remark of the figures that matter most."""
     tiles = []
     if heading.relative_total is not None:
-        # An advantage that other days would not have shown is none.
+        # An advantage within the sampling error, which other days might not have shown, is none.
         low, high = heading.relative_interval or (heading.relative_total,) * 2
         better = "better than" if high < 1.0 else "worse than" if low > 1.0 else "level with"
         value = f"{heading.relative_total:.3g}"
@@ -236,13 +244,14 @@ def _tiles(heading: Heading, own: Performance | None, other: Performance | None)
 def _values(
     name: str, heading: Heading, own: Performance | None, other: Performance | None
 ) -> tuple[float | None, float | None]:
-    """(the run's, the baseline's) figure: the verified one where there is one."""
+    """A figure of the run and of the baseline, each the verified one if there is one; None if it is not known."""
     mine = heading.metrics.get(name, getattr(own, name, None))
     theirs = heading.baseline_metrics.get(name, getattr(other, name, None))
     return mine, theirs
 
 
 def _charts_title(fold: str, chain: Chain) -> str:
+    """Heading of the charts."""
     if len(chain.traces) == 1:
         return f"The {fold} episode"
     return f"{len(chain.traces)} {fold} episodes, one after the other"
@@ -271,7 +280,7 @@ def _figures(heading: Heading, own: Performance | None, other: Performance | Non
 
 
 def _traded(chain: Chain) -> list[tuple[str, str]]:
-    """(name, value) of what was traded."""
+    """Names and values of the figures on all fills."""
     fills = [event for _, event in chain.fills()]
     notional = {side: sum(event.quantity * event.price for event in fills if event.side == side) for side in (1, -1)}
     lines: tuple[tuple[str, float], ...] = (
@@ -285,7 +294,7 @@ def _traded(chain: Chain) -> list[tuple[str, str]]:
 
 
 def _refusals(chain: Chain) -> list[dict[str, object]]:
-    """What was refused and why, with the share of the most frequent reason."""
+    """How many orders were refused for each reason; the length of a bar is relative to the most frequent one."""
     ended = {EventKind.REJECTED: "rejected", EventKind.CANCELLED: "cancelled"}
     counts = Counter(
         (ended[event.kind], event.reason)
@@ -304,9 +313,10 @@ def _refusals(chain: Chain) -> list[dict[str, object]]:
 
 
 def _episodes(chain: Chain, own: Performance | None) -> dict[str, object]:
-    """Rows of the table of episodes, and its note."""
+    """The rows of the table of episodes, and its note."""
     rows = []
-    for number, (trace, one) in enumerate(
+    # Not strict: the table is cut, and empty if there are no figures.
+    for number, (trace, figures) in enumerate(
         zip(chain.traces[:EPISODES], own.by_episode if own else (), strict=False), start=1
     ):
         kinds = Counter(event.kind for event in trace.events)
@@ -315,10 +325,10 @@ def _episodes(chain: Chain, own: Performance | None) -> dict[str, object]:
             (
                 str(number),
                 f"{first} to {last}",
-                shown(one.total_return, "%"),
-                shown(one.sharpe_ratio, ""),
-                shown(one.max_drawdown, "%"),
-                shown(one.cost_paid, "%"),
+                shown(figures.total_return, "%"),
+                shown(figures.sharpe_ratio, ""),
+                shown(figures.max_drawdown, "%"),
+                shown(figures.cost_paid, "%"),
                 str(kinds[EventKind.FILLED]),
                 str(kinds[EventKind.REJECTED]),
             )
@@ -330,6 +340,7 @@ def _episodes(chain: Chain, own: Performance | None) -> dict[str, object]:
 
 
 def _largest(chain: Chain) -> list[tuple[str, ...]]:
+    """The rows of the table of the largest fills."""
     fills = sorted(chain.fills(), key=lambda fill: -fill[1].quantity * fill[1].price)[:TRADES]
     return [
         (

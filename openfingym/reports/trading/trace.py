@@ -1,4 +1,4 @@
-"""What happened in episodes of trading, row by row: enough to draw it and to tell it."""
+"""What happened in trading episodes, row by row, as tear sheets draw and describe it."""
 
 from __future__ import annotations
 
@@ -25,29 +25,32 @@ class EpisodeTrace:
     """One episode of one account. Row 0 is the start, row t the close of the t-th bar after it."""
 
     times: NDArray[np.datetime64]
-    """datetime64[ns][steps + 1], UTC."""
+    """Time of each row in UTC, datetime64[ns][steps + 1]."""
     symbols: tuple[str, ...]
+    """Names of the symbols that can be traded."""
     prices: NDArray[np.float64]
-    """float64[steps + 1, symbols], closes."""
+    """Closing prices, float64[steps + 1, symbols]."""
     positions: NDArray[np.float64]
-    """float64[steps + 1, symbols], units held at the close; negative for a short position."""
+    """Units held at the close, negative for a short position, float64[steps + 1, symbols]."""
     events: tuple[Event, ...]
-    """In order; ``bar`` is the row of the episode."""
+    """What happened to orders, in order; ``bar`` is the row of the episode."""
     record: NDArray[np.float64]
-    """float64[steps + 1, 7], the account record; see :mod:`openfingym.metrics.performance`."""
+    """The account record, float64[steps + 1, 7]; see :mod:`openfingym.metrics.performance`."""
     fold: FoldName = "private"
+    """The fold that the episode is of."""
 
     def __post_init__(self) -> None:
+        # It raises an error unless these are the records of episodes, here of one.
         account_record(self.record[None])
         shape = (len(self.record), len(self.symbols))
-        for name, found, expected in (
+        for name, actual, expected in (
             ("times", self.times.shape, shape[:1]),
             ("prices", self.prices.shape, shape),
             ("positions", self.positions.shape, shape),
         ):
-            if found != expected:
+            if actual != expected:
                 raise UsageError(
-                    f"trace: {name} has shape {found}, expected {expected}: one row for each of the record's"
+                    f"trace: {name} has shape {actual}, expected {expected}: one row for each of the record's"
                 )
         if not (np.isfinite(self.prices).all() and np.isfinite(self.positions).all()):
             raise UsageError("trace: prices and positions must be finite; a halted symbol keeps its last close")
@@ -57,7 +60,7 @@ class EpisodeTrace:
 
 
 class Chain:
-    """Episodes one after the other, as one account that goes on with what the last one made.
+    """Episodes one after the other, as one account that begins each with the equity that the last one left.
 
     Arrays have a row for every row of every episode, in order.
     """
@@ -65,8 +68,11 @@ class Chain:
     def __init__(self, traces: Sequence[EpisodeTrace]) -> None:
         """Join episodes.
 
+        Args:
+            traces: the episodes, in order.
+
         Raises:
-            UsageError: there are none, or they have different symbols.
+            UsageError: there is no episode, or they have different symbols.
         """
         if not traces:
             raise UsageError("there is no episode to show")
@@ -75,26 +81,26 @@ class Chain:
         self.traces = tuple(traces)
         self.symbols = traces[0].symbols
         self.starts = tuple(int(row) for row in np.cumsum([0, *(len(trace.record) for trace in traces[:-1])]))
-        """First row of each episode."""
+        """Index of the first row of each episode."""
 
     @property
     def size(self) -> int:
-        """Rows of all episodes."""
+        """How many rows all episodes have together."""
         return self.starts[-1] + len(self.traces[-1].record)
 
     @cached_property
     def times(self) -> NDArray[np.datetime64]:
-        """datetime64[ns][size]."""
+        """Time of each row in UTC, datetime64[ns][size]."""
         return np.concatenate([trace.times for trace in self.traces]).astype("datetime64[ns]")
 
     @cached_property
     def prices(self) -> NDArray[np.float64]:
-        """float64[size, symbols], closes."""
+        """Closing prices, float64[size, symbols]."""
         return np.concatenate([trace.prices for trace in self.traces])
 
     @cached_property
     def growth(self) -> NDArray[np.float64]:
-        """float64[size]: what 1 at the start of the first episode has become."""
+        """What 1 at the start of the first episode has become at each row, float64[size]."""
         pieces, level = [], 1.0
         for trace in self.traces:
             equity = trace.record[:, RecordColumn.EQUITY]
@@ -104,42 +110,42 @@ class Chain:
 
     @cached_property
     def underwater(self) -> NDArray[np.float64]:
-        """float64[size]: minus the drawdown within the episode, a fraction."""
+        """Minus the drawdown within the episode, as a fraction, float64[size]."""
         return -np.concatenate([drawdowns(trace.record[None])[0] for trace in self.traces])
 
     @cached_property
     def returns(self) -> NDArray[np.float64]:
-        """float64[size - episodes]: simple return of every step, 0 after ruin."""
+        """Simple return of every step, 0 after bankruptcy, float64[size - episodes]."""
         return np.concatenate([step_returns(trace.record[None])[0] for trace in self.traces])
 
     def share(self, column: RecordColumn) -> NDArray[np.float64]:
-        """float64[size]: a value of the record over equity; 0 after ruin."""
+        """A value of the record over equity, 0 after bankruptcy, float64[size]."""
         return _over_equity(np.concatenate([trace.record for trace in self.traces])[:, column], self._equity)
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """float64[size, symbols]: value of each position over equity, negative for a short one."""
-        held = np.concatenate([trace.positions for trace in self.traces])
-        return _over_equity((held * self.prices).T, self._equity).T
+        """Value of each position over equity, negative for a short one, float64[size, symbols]."""
+        positions = np.concatenate([trace.positions for trace in self.traces])
+        return _over_equity((positions * self.prices).T, self._equity).T
 
     @cached_property
     def costs(self) -> NDArray[np.float64]:
-        """float64[size]: fees, slippage and borrowing so far, each episode's over its initial equity."""
+        """Fees, slippage and borrowing so far, those of each episode over its initial equity, float64[size]."""
         spent = [trace.record[:, RecordColumn.COST] / trace.record[0, RecordColumn.EQUITY] for trace in self.traces]
         return np.cumsum(np.concatenate(spent))
 
     def events(self) -> Iterator[tuple[int, Event]]:
-        """(row, event) of all episodes, in order."""
+        """The events of all episodes in order, each with the index of its row."""
         for start, trace in zip(self.starts, self.traces, strict=True):
             for event in trace.events:
                 yield start + event.bar, event
 
     def fills(self) -> Iterator[tuple[int, Event]]:
-        """(row, event) of every fill, in order."""
+        """The fills of all episodes in order, each with the index of its row."""
         return ((row, event) for row, event in self.events() if event.kind is EventKind.FILLED)
 
     def paid(self, what: Literal["fee", "slippage"]) -> NDArray[np.float64]:
-        """float64[size]: the ``fee`` or ``slippage`` of fills so far, each over its episode's initial equity."""
+        """Fees or slippage of fills so far, those of each episode over its initial equity, float64[size]."""
         spent = np.zeros(self.size)
         for start, trace in zip(self.starts, self.traces, strict=True):
             for event in trace.events:
@@ -155,5 +161,7 @@ class Chain:
 
 
 def _over_equity(values: NDArray[np.float64], equity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values over equity, and 0 where there is none left."""
     alive = equity > 0.0
+    # Divided by 1 where it does not count: a division by 0 would warn.
     return np.asarray(np.where(alive, values / np.where(alive, equity, 1.0), 0.0), dtype=np.float64)

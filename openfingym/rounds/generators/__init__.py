@@ -1,1 +1,1 @@
-"""The generators that the library brings; one file each, which ends with ``GENERATOR = ...``."""
+"""The generators that come with the library, each a module that ends with ``GENERATOR = ...``."""

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from openfingym.digests import canonical_json
 from openfingym.errors import UsageError
-from openfingym.questions.question import TOLERANCES, Question, moment_at
+from openfingym.questions.question import LATEST_NS, TOLERANCES, Question, moment_at
 from openfingym.rounds.generator import Options, Round
 from openfingym.suites.findeepforecast.asking import problem_of, query_of, text_of
 from openfingym.suites.findeepforecast.generation.finding import (
@@ -35,7 +35,7 @@ from openfingym.task.contracts import PositiveInt, as_tuple
 NonNegativeInt = Annotated[int, Field(ge=0)]
 Quotas = Literal["table-17", "all"] | dict[str, dict[str, NonNegativeInt]]
 MOST = 1000
-"""Questions of a week at most: a ledger takes as many at once."""
+"""Most questions of a week: no more are asked in one transaction."""
 FIGURE_RULES = (
     "Decided by the figure as it is published first; restatements and revisions decide nothing. Void if it is known "
     "before the deadline, or if there is none within two weeks after the evaluation."
@@ -47,27 +47,30 @@ class FinDeepForecastOptions(Options):
     """Options of the generator ``findeepforecast``."""
 
     category: str = "findeepforecast"
-    """Of the source; its questions have their quadrant for a category."""
+    """Category of the source; each of its questions has its quadrant as its category."""
     market: str = "all"
-    """Of the source; its questions have their economy for a market."""
+    """Market of the source; each of its questions has its economy as its market."""
     vault: str = "findeepforecast"
-    """World that is asked about: the name of a vault, with ``@`` and its digest for a certain one; else the one that
-    this version makes when the season begins, which the later weeks keep to."""
+    """The world that is asked about: the name of a vault, with ``@`` and a digest for a certain snapshot of it. Without
+    a digest, the snapshot that this version makes when the season begins, which later weeks keep to."""
     seed: NonNegativeInt = 0
+    """The number from which every random choice of problems follows."""
     tracks: tuple[Literal["recurrent", "non-recurrent"], ...] = ("recurrent", "non-recurrent")
+    """The tracks that are asked: figures that are published regularly, and events."""
     quotas: Quotas = "table-17"
-    """Questions of the whole season by quadrant and market; ``table-17`` for the paper's, ``all`` for all there are."""
+    """How many questions the whole season has in each quadrant and market; ``table-17`` for the paper's numbers,
+    ``all`` for as many as there are."""
     share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
-    """Of the companies of a market that report in a week, how many are asked about at most."""
+    """Largest share of the companies of a market that report in a week that is asked about."""
     metrics: PositiveInt = 12
-    """Figures of a report that are asked for at most."""
+    """Most figures of one report that are asked for."""
     home: str = "US"
-    """Market in which series of no single economy are asked."""
+    """The market to which series of no single economy are assigned."""
     recurrent: str = CALENDARS
     """Name of the generator of recurrent problems."""
     events: str = ""
-    """Name of the generator of problems about events; by default ``news`` of a made-up world, ``filings`` of the real
-    past."""
+    """Name of the generator of problems about events; empty for ``news`` of a made-up world, and ``filings`` of the
+    real past."""
 
     _lists = field_validator("tracks", mode="before")(as_tuple)
 
@@ -92,7 +95,7 @@ class FinDeepForecastOptions(Options):
 
     @property
     def clocks(self) -> frozenset[str]:
-        """A made-up world is asked about by a simulated clock, the real past by one that replays it."""
+        """The simulated clock for a made-up world, and the replayed clock for the real past."""
         return frozenset({"simulated" if self.is_simulated else "replayed"})
 
     @property
@@ -102,7 +105,7 @@ class FinDeepForecastOptions(Options):
 
     @property
     def plan(self) -> dict[Stratum, int] | None:
-        """The quotas of the season's strata; None for all there are."""
+        """How many questions the season has in each stratum; None for as many as there are."""
         if self.quotas == "all":
             return None
         if isinstance(self.quotas, str):
@@ -115,12 +118,13 @@ class FinDeepForecastOptions(Options):
 
 
 class FinDeepForecastGenerator:
-    """Asks a week's problems of a season."""
+    """Asks about the problems of a season, week by week."""
 
     options = FinDeepForecastOptions
 
     def make(self, one: Round, options: FinDeepForecastOptions) -> list[Question]:
         """See :class:`~openfingym.rounds.generator.Generator`."""
+        # Questions name their vault with its digest: whoever proves or resolves them reads the same world.
         earlier = one.earlier()
         vault = find_vault(pinned(options, earlier))
         name = vault_name(vault)
@@ -129,7 +133,7 @@ class FinDeepForecastGenerator:
         return [question_of(one, problem, name) for problem in made.problems[:MOST]]
 
     def problem(self, question: Question) -> ForecastProblem:
-        """The problem that a question of this generator was made from."""
+        """The problem from which a question of this generator was made."""
         return problem_of(question)
 
     def world(self, options: FinDeepForecastOptions, as_of: datetime, vault: str = "") -> KnownWorld:
@@ -138,7 +142,7 @@ class FinDeepForecastGenerator:
         Args:
             options: options of the source, as the definition of the series states them.
             as_of: the time, with its time zone; nothing that became known after it is seen.
-            vault: the vault that its questions name, which a season keeps to; empty for that of the options.
+            vault: name of the vault that the questions of a season state; empty for the vault of the options.
         """
         return open_world(find_vault(vault or options.vault), as_of)
 
@@ -148,31 +152,33 @@ class FinDeepForecastGenerator:
         Args:
             one: the round as it was: with the time at which its questions were made, and what was asked before it.
             options: options of the source that asked, as the definition of the series states them.
-            asked: its questions of this source, in their order, as the ledger has them; at least one.
+            asked: the questions that the source asked in the round, in their order in the ledger; at least one.
 
         Raises:
-            UsageError: this machine does not have their vault.
-            StoreError: the copy cannot be written.
+            UsageError: this machine does not have the vault that the questions name.
+            StoreError: the copy of the vault cannot be written.
         """
         name, earlier = str(asked[0].query["vault"]), one.earlier()
+        # A tick may come later than planned, and then knew more: the moment that its questions state is what counts.
         again = replace(one, now_ns=asked[0].generated_ns)
 
         def generate(world: KnownWorld) -> list[bytes]:
-            made = generated(again, options, world, earlier).problems[:MOST]
-            return [canonical_json(question_of(again, problem, name).to_dict()) for problem in made]
+            # Cut off as in `make`, which asks no more.
+            problems = generated(again, options, world, earlier).problems[:MOST]
+            return [canonical_json(question_of(again, problem, name).to_dict()) for problem in problems]
 
-        said = [canonical_json(question.to_dict()) for question in asked]
-        return prove_week(find_vault(name), one.times.week, again.now_ns, said, generate)
+        recorded = [canonical_json(question.to_dict()) for question in asked]
+        return prove_week(find_vault(name), one.times.week, again.now_ns, recorded, generate)
 
 
 def generated(one: Round, options: FinDeepForecastOptions, world: KnownWorld, earlier: Sequence[Question]) -> Generated:
-    """The problems of a round, and how they came about.
+    """Generate the problems of a round, with a record of how they came about.
 
     Args:
-        one: the round that asks.
-        options: options of the round's source.
-        world: what was known when the round was generated.
-        earlier: what the source asked in earlier rounds.
+        one: the round that is being generated.
+        options: options of the source.
+        world: the world as it was known when the round was generated.
+        earlier: the questions that the source asked in earlier rounds, which are not asked again.
     """
     weeks = weeks_of(one, options)
     week = next(week for week in weeks if week.name == one.times.week)
@@ -184,35 +190,48 @@ def generated(one: Round, options: FinDeepForecastOptions, world: KnownWorld, ea
         find_non_recurrent(options.event_generator) if "non-recurrent" in options.tracks else None,
         options.tracks,
     )
+    # The id of a question ends with the key of its problem.
     asked = {question.id.rpartition("/")[2]: Stratum(question.category, question.market) for question in earlier}
     return compose(season, world, week, asked)
 
 
 def _recurrent(options: FinDeepForecastOptions) -> RecurrentGenerator:
+    """The generator of recurrent problems; that of calendars takes its settings from the options."""
     if options.recurrent == CALENDARS:
         return CalendarGenerator(options.share, options.metrics, options.home)
     return find_recurrent(options.recurrent)
 
 
 def pinned(options: FinDeepForecastOptions, earlier: Sequence[Question]) -> str:
-    """The name of the vault that a season is about: that of its first questions, once there are some.
+    """The name of the vault that a season is about: that of its first questions, if there are some already.
+
+    Args:
+        options: options of the source, as the definition of the series states them.
+        earlier: the questions that the source asked in earlier rounds.
 
     Raises:
-        UsageError: the definition names another one by now.
+        UsageError: the definition names a vault other than that with which the season began.
     """
     if not earlier:
         return options.vault
-    found = str(earlier[0].query["vault"])
-    if not found.startswith(options.vault):
+    vault = str(earlier[0].query["vault"])
+    # The definition may name the vault without its digest.
+    if not vault.startswith(options.vault):
         raise UsageError(
-            f"the season began with the vault {found[:40]}, and the definition names {options.vault[:40]} by now; put "
+            f"the season began with the vault {vault[:40]}, and the definition names {options.vault[:40]} by now; put "
             "the first into the definition, or begin a series of another name"
         )
-    return found
+    return vault
 
 
 def weeks_of(one: Round, options: FinDeepForecastOptions) -> tuple[Week, ...]:
-    """The weeks of a season, from the start of its series on; this one with the time at which it is generated.
+    """The weeks of the season of a round, from the start of its series on.
+
+    They reach to the end of the season if its quotas have to be spread over it, else to the round.
+
+    Args:
+        one: the round that is being generated.
+        options: options of the source, as the definition of the series states them.
 
     Raises:
         UsageError: the series does not say where it starts, or how many weeks it has.
@@ -224,21 +243,22 @@ def weeks_of(one: Round, options: FinDeepForecastOptions) -> tuple[Week, ...]:
             f"{series.name}: a season of findeepforecast needs start and weeks in its definition, over which its "
             "questions are spread; or quotas = 'all'"
         )
-    found = []
-    for times in series.rounds(series.start_ns, 2**62 if planned else one.times.generated_ns):
+    weeks = []
+    for times in series.rounds(series.start_ns, LATEST_NS if planned else one.times.generated_ns):
+        # This round is generated when its tick comes, the others as planned.
         now_ns = one.now_ns if times.week == one.times.week else times.generated_ns
         ends_ns = series.schedule.deadline.first(series.zone, times.deadline_ns)
-        found.append(Week(times.week, now_ns, times.deadline_ns, ends_ns))
-    return tuple(found)
+        weeks.append(Week(times.week, now_ns, times.deadline_ns, ends_ns))
+    return tuple(weeks)
 
 
 def question_of(one: Round, problem: ForecastProblem, vault: str) -> Question:
-    """The question of a problem.
+    """The question that asks about a problem.
 
     Args:
         one: the round that asks the question.
-        problem: what the question is made from.
-        vault: name of its world's vault, with the digest.
+        problem: the problem from which the question is made.
+        vault: name of the vault of its world, with the digest.
     """
     simulated = is_simulated(vault)
     figure = isinstance(problem.about, Figure)

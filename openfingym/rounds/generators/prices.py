@@ -1,4 +1,4 @@
-"""Questions about prices of the real markets: what a symbol costs some days from now, or whether more than today."""
+"""Questions about prices on real markets: what a symbol will cost in some days, or whether it will cost more."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ class PricesOptions(Options):
     """Options of the generator ``prices``."""
 
     venue: Literal["binance", "yahoo", "alpaca"]
-    """Where the price is read."""
+    """The venue whose prices are asked for."""
     symbols: tuple[str, ...]
-    """As the venue names them, such as ``BTCUSDT`` or ``AAPL``."""
+    """The symbols that are asked about, as the venue names them, such as ``BTCUSDT`` or ``AAPL``."""
     calendar: str = ""
-    """Exchange whose sessions count, of venues that close, such as ``XNYS``; empty for the venue's own."""
+    """The exchange whose sessions count, if the venue closes, such as ``XNYS``; empty for the venue's own."""
     unit: str
-    """What prices are in, such as ``USD``."""
+    """The unit of the prices, such as ``USD``."""
     measure: Measure | None = "amount"
+    """What a price measures, by which a forecast of it counts as correct; None if none does."""
     horizons_days: tuple[PositiveInt, ...] = (7,)
-    """Days from the generation to the price."""
+    """Days from the generation to the price, for each horizon."""
     forms: tuple[Form, ...] = ("value", "quantiles", "probability")
-    """How each is asked for; ``probability`` is that of a price above the one at generation."""
+    """The forms in which each price is asked for; ``probability`` asks how likely it is above the price at
+    generation."""
 
     _lists = field_validator("symbols", "horizons_days", "forms", mode="before")(as_tuple)
 

@@ -21,17 +21,20 @@ MONTHS = {"month": 1, "quarter": 3}
 
 
 class ReleasedSeries(Section):
-    """One of ``series``."""
+    """A table of ``series``: a series of figures that a statistical office publishes."""
 
     id: str
-    """As the source names it, such as ``UNRATE`` or ``10y``."""
+    """Name of the series at its source, such as ``UNRATE`` or ``10y``."""
     title: str
-    """As people name it, such as ``the unemployment rate of the United States``."""
+    """Name of the series in words, such as ``the unemployment rate of the United States``."""
     unit: str
+    """Unit of the figures, such as ``percent``."""
     measure: Measure
+    """What the figures measure, by which a forecast of one counts as correct."""
     period: Period
+    """The period that each figure is about."""
     published_days: tuple[int, int]
-    """Days after the end of a period at which its figure is published, at the earliest and at the latest."""
+    """How many days after the end of its period a figure is published, at the earliest and at the latest."""
 
     _lists = field_validator("published_days", mode="before")(as_tuple)
 
@@ -49,13 +52,15 @@ class ReleasesOptions(Options):
     """Options of the generator ``releases``."""
 
     source: Literal["fred", "treasury"] = "fred"
-    """Who publishes them, or collects them."""
+    """Who publishes or collects the figures."""
     series: tuple[ReleasedSeries, ...]
+    """The series that are asked about."""
     forms: tuple[Form, ...] = ("value", "quantiles")
+    """The forms in which each figure is asked for."""
     within_days: Annotated[int, Field(gt=0, le=400)] = 45
-    """Figures that are published later than so many days after the generation are asked for in a later round."""
+    """Most days from the generation to the publication; later figures are asked for in a later round."""
     horizon_days: Annotated[int, Field(ge=0, le=400)] = 0
-    """Days by which the period ends later than it must, such as for a yield in a month."""
+    """Days by which the period ends later than it has to, such as 30 for a yield in a month."""
 
     _lists = field_validator("series", "forms", mode="before")(as_tuple)
 
@@ -73,11 +78,13 @@ class ReleasesGenerator:
 
     def make(self, one: Round, options: ReleasesOptions) -> list[Question]:
         """See :class:`~openfingym.rounds.generator.Generator`."""
-        found = []
+        questions = []
         for series in options.series:
             first, last = series.published_days
-            known_not_before = _day_of(one.times.deadline_ns) + timedelta(days=1 - first + options.horizon_days)
-            begun, ended = _period_ending(series.period, known_not_before)
+            # The earliest day on which the figure may be published must come after the deadline.
+            ends_not_before = _day_of(one.times.deadline_ns) + timedelta(days=1 - first + options.horizon_days)
+            begun, ended = _period_ending(series.period, ends_not_before)
+            # The end of the latest day on which it may be published.
             settled = _midnight(ended + timedelta(days=last + 1))
             if settled > one.after(options.within_days):
                 continue
@@ -96,17 +103,18 @@ class ReleasesGenerator:
                 query={"source": options.source, "series": series.id, "period": begun.isoformat()},
                 common=about,
             )
-            found += [number.question(one, form) for form in options.forms]
-        return found
+            questions += [number.question(one, form) for form in options.forms]
+        return questions
 
 
 def _period_ending(period: Period, not_before: date) -> tuple[date, date]:
-    """First and last day of the first period that ends on a day or later; days are those of business."""
+    """First and last day of the first period that does not end before a day; a period of one day is a weekday."""
     if period == "day":
         day = not_before
         while day.weekday() > 4:
             day += timedelta(days=1)
         return day, day
+    # Months are counted from 0 here, so that a quarter begins at a multiple of 3.
     length = MONTHS[period]
     month = (not_before.month - 1) // length * length
     begin = date(not_before.year, month + 1, 1)
@@ -115,6 +123,7 @@ def _period_ending(period: Period, not_before: date) -> tuple[date, date]:
 
 
 def _named(period: Period, begun: date) -> str:
+    """A period in words, by its first day."""
     return {
         "day": begun.isoformat(),
         "month": f"{begun:%B %Y}",
@@ -122,11 +131,13 @@ def _named(period: Period, begun: date) -> str:
     }[period]
 
 
-def _day_of(moment: int) -> date:
-    return datetime.fromtimestamp(moment // 10**9, UTC).date()
+def _day_of(at_ns: int) -> date:
+    """The UTC date of a moment."""
+    return datetime.fromtimestamp(at_ns // 10**9, UTC).date()
 
 
 def _midnight(day: date) -> int:
+    """The beginning of a UTC day, in nanoseconds since the epoch."""
     return moment_ns(datetime(day.year, day.month, day.day, tzinfo=UTC))
 
 

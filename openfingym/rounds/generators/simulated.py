@@ -1,4 +1,4 @@
-"""Questions about made-up markets, with which a series can be tried without any network. Everything says SIMULATED."""
+"""Questions about made-up markets, to try a series without a network. Every text of theirs says SIMULATED."""
 
 from __future__ import annotations
 
@@ -18,22 +18,27 @@ RULES = "Decided by a made-up market; nothing of it is real."
 
 
 class Symbol(Section):
-    """One of ``symbols``: something whose price is a random walk."""
+    """A table of ``symbols``: something whose price is a random walk."""
 
     name: str
+    """Name of the symbol."""
     unit: str
+    """Unit of its price."""
     measure: Measure | None = None
+    """What its price measures, by which a forecast of it counts as correct; None if none does."""
     start: Annotated[float, Field(gt=0.0)] = 100.0
     """Its price at the beginning of 2025."""
     volatility: Annotated[float, Field(gt=0.0, le=5.0)] = 0.2
-    """Standard deviation of the logarithm of its price in a year."""
+    """Standard deviation of the logarithm of its price over a year."""
 
 
 class Contest(Section):
-    """One of ``contests``: what has one of several outcomes."""
+    """A table of ``contests``: something that has one of several outcomes."""
 
     text: str
+    """What is asked, without the time by which it happens, such as ``Which coalition is formed``."""
     outcomes: tuple[str, ...]
+    """Names of the outcomes."""
 
     _lists = field_validator("outcomes", mode="before")(as_tuple)
 
@@ -42,14 +47,15 @@ class SimulatedOptions(Options):
     """Options of the generator ``simulated``."""
 
     horizons_days: tuple[PositiveInt, ...] = (7, 30, 91)
-    """Days from the generation to the truth."""
+    """Days from the generation to the truth, for each horizon."""
     events: tuple[str, ...] = ()
-    """What may happen; each is asked for its probability."""
+    """What may happen, as questions without a time; the probability of each is asked for."""
     contests: tuple[Contest, ...] = ()
-    """Each is asked for the probabilities of all its outcomes."""
+    """The contests; the probabilities of all outcomes of each are asked for."""
     symbols: tuple[Symbol, ...] = ()
+    """The symbols whose prices are asked for."""
     forms: tuple[Form, ...] = ("value", "quantiles")
-    """How symbols are asked for; ``probability`` is that of a price above the one at generation."""
+    """The forms in which prices are asked for; ``probability`` asks how likely it is above the price at generation."""
 
     _lists = field_validator("horizons_days", "events", "contests", "symbols", "forms", mode="before")(as_tuple)
 
@@ -63,12 +69,14 @@ class SimulatedOptions(Options):
 
     @property
     def is_simulated(self) -> bool:
-        """True: all of it is made up."""
+        """Always true: all truths are made up."""
         return True
 
 
 class SimulatedGenerator:
-    """Asks the same every week, of events of that week's own and of the same symbols."""
+    """Asks the same every week: about events and contests that are drawn anew for each week, and about symbols whose
+    prices go on.
+    """
 
     options = SimulatedOptions
 
@@ -77,6 +85,7 @@ class SimulatedGenerator:
         return [question for days in options.horizons_days for question in self._at(one, options, days)]
 
     def _at(self, one: Round, options: SimulatedOptions, days: int) -> Iterator[Question]:
+        """The questions at one horizon."""
         about: dict[str, Any] = {"category": options.category, "market": options.market, "rules": RULES}
         at = utc_text(one.evaluation_ns(one.after(days)))
         event = about | {"provider": PROVIDER, "settled_ns": one.after(days)}
@@ -106,7 +115,7 @@ class SimulatedGenerator:
 
 
 def _market(one: Round, key: str) -> dict[str, str | float]:
-    """The made-up market of an event, which no other round has."""
+    """The query for the made-up market of an event, which no other round has."""
     return {"market": f"{one.name}/{one.source}/{key}"}
 
 

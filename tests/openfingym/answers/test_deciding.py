@@ -396,3 +396,12 @@ SHARDS += [
 @given(st.lists(st.sampled_from(SHARDS), max_size=14), st.sampled_from([REVENUE, QUOTE, DROPS, PRICES, PROVINCES]))
 def test_no_text_of_what_answers_are_made_of_raises(shards: list[str], reference: Reference) -> None:
     assert decide(reference, "".join(shards)).outcome in {"right", "wrong", "undecided"}
+
+
+def test_why_an_answer_is_wrong_is_said_in_words() -> None:
+    values = (("number", 4.0), ("date", "2024-03-15"), ("yes_no", True))
+    assert [decide(one(kind, value), "nothing of the sort here").reason for kind, value in values] == [
+        "value: no number in the asked unit in the answer",
+        "value: no date as fine as the right one in the answer",
+        "value: neither yes nor no in the answer",
+    ]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from openfingym import catalog
 from openfingym.reports.cells import ALL, UNKNOWN, Cost, cells_of, families_of, grouped, task_cells_of
-from openfingym.reports.runs import Made
+from openfingym.reports.runs import RunConfig
 from tests.openfingym.reports.made import failed, scored
 
 FORECASTS = [f"fx-forecast-v{n}" for n in range(2, 8)]
@@ -125,9 +125,9 @@ def test_the_family_of_a_task_known_by_its_folder_alone_is_what_its_runs_state()
         scored(0.5),
     )
     made = {
-        again.rollout_id: Made(family="fraud"),
-        odd.rollout_id: Made(family="<b>"),
-        ours.rollout_id: Made(family="fraud"),  # the catalogue knows better
+        again.rollout_id: RunConfig(family="fraud"),
+        odd.rollout_id: RunConfig(family="<b>"),
+        ours.rollout_id: RunConfig(family="fraud"),  # the catalogue knows better
     }
     found = families_of(grouped([again, mine, odd, ours], BY), made)
     assert found == {"mine": "fraud", "odd": UNKNOWN, "treasury-forecast": "forecasting"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from openfingym.reports.html import render as render_report
 from openfingym.reports.report import make_report
-from openfingym.reports.runs import Damaged, FoundRuns
+from openfingym.reports.runs import DamagedRun, FoundRuns
 from openfingym.reports.trading.tearsheet import Heading
 from openfingym.reports.trading.tearsheet import render as render_sheet
 from tests.openfingym.reports.made import failed, scored
@@ -104,7 +104,7 @@ def report_page(text: str) -> str:
         failed("rejected", **texts, boundary=f"boundary {text}"),
         failed("error", **texts, boundary=f"boundary {text}"),
     ]
-    found = FoundRuns((*mine, *theirs, *bad), (Damaged(Path("r"), f"damaged {text}"),))
+    found = FoundRuns((*mine, *theirs, *bad), (DamagedRun(Path("r"), f"damaged {text}"),))
     return render_report(make_report(found), found.results)
 
 

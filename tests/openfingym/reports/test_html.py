@@ -14,10 +14,11 @@ import pytest
 from openfingym.reports.cells import grouped, task_cells_of
 from openfingym.reports.charts import Scale
 from openfingym.reports.figures import cost_scatter, forest, heat_map
+from openfingym.reports.formatting import penalized
 from openfingym.reports.html import render
 from openfingym.reports.report import make_report
-from openfingym.reports.runs import Damaged, FoundRuns
-from openfingym.reports.tables import DAMAGED, penalized
+from openfingym.reports.runs import DamagedRun, FoundRuns
+from openfingym.reports.tables import DAMAGED
 from tests.openfingym.reports.browser import opened
 from tests.openfingym.reports.made import HOSTILE, failed, runs, scored
 
@@ -187,7 +188,7 @@ def test_without_prices_time_stands_for_cost_and_without_skill_there_is_no_scatt
 
 
 def test_damaged_runs_are_said_at_the_top():
-    damaged = tuple(Damaged(Path(f"r{n}"), f"r{n}: {HOSTILE}") for n in range(DAMAGED + 3))
+    damaged = tuple(DamagedRun(Path(f"r{n}"), f"r{n}: {HOSTILE}") for n in range(DAMAGED + 3))
     header = next(parsed(render(make_report(FoundRuns(tuple(two()), damaged)))).iter("header"))
     assert f"{DAMAGED + 3} damaged runs are in no figure." in texts(header)
     assert "and 3 more" in texts(header)

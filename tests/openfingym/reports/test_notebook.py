@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from openfingym.reports.report import make_report
-from openfingym.reports.runs import Damaged, FoundRuns
+from openfingym.reports.runs import DamagedRun, FoundRuns
 from openfingym.results import RolloutResults
 from openfingym.results.notebook import ROWS
 from tests.openfingym.reports.made import HOSTILE, PLAYED, failed, scored
@@ -51,7 +51,7 @@ def test_results_are_a_row_each():
 
 def test_a_report_has_a_table_for_each_kind_of_data():
     runs = [scored(0.5, task=f"t{n}", data_kind=kind) for n in range(6) for kind in ("real", "simulated")]
-    report = make_report(FoundRuns(tuple(runs), (Damaged(Path("x"), "why"),)))
+    report = make_report(FoundRuns(tuple(runs), (DamagedRun(Path("x"), "why"),)))
     page = report._repr_html_()
     assert page.count("<table>") == 2
     assert "SIMULATED data: " in page

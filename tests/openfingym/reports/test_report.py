@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 import pytest
 
 from openfingym.errors import UsageError
+from openfingym.reports.formatting import figure, percent
 from openfingym.reports.html import render
 from openfingym.reports.report import REASON_LENGTH, make_report
-from openfingym.reports.runs import Damaged, FoundRuns, Made, find_runs
-from openfingym.reports.tables import figure, overall, percent, said, skill_table, task_table
+from openfingym.reports.runs import DamagedRun, FoundRuns, RunConfig, find_runs
+from openfingym.reports.tables import comparisons_in_words, overall, skill_table, task_table
 from openfingym.version import __version__
 from tests.openfingym.reports.made import failed, runs, scored, write
 
@@ -39,7 +40,7 @@ def some():
 
 
 def test_json_has_every_figure_under_the_names_of_its_row(tmp_path):
-    report = make_report(FoundRuns(tuple(some()), (Damaged(tmp_path, "why"),), copies=2))
+    report = make_report(FoundRuns(tuple(some()), (DamagedRun(tmp_path, "why"),), copies=2))
     found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert (found["runs"], found["copies"], found["damaged"]) == (34, 2, [{"path": str(tmp_path), "reason": "why"}])
     assert found["method"] == {"level": 0.95, "replicates": 10_000, "seed": 0, "fewest_units": 6}
@@ -148,7 +149,7 @@ def test_figures_have_three_digits(value, text):
 
 
 def every_caution(*results, made=None):
-    return [(one.concern, one.sentence) for one in make_report(FoundRuns(results, made=made or {})).cautions]
+    return [(one.concern, one.sentence) for one in make_report(FoundRuns(results, configs=made or {})).cautions]
 
 
 def cautions(*results, made=None):
@@ -173,13 +174,14 @@ def test_agents_of_one_name_that_are_not_the_same_are_said_to_be_pooled():
     first, second, other = scored(0.5), scored(0.6, seed=1), scored(0.5, agent="naive")
     ours = failed("error", seed=2)
     made = {
-        run.rollout_id: Made(setting=name) for run, name in ((first, "a"), (second, "b"), (other, "c"), (ours, "d"))
+        run.rollout_id: RunConfig(setting=name)
+        for run, name in ((first, "a"), (second, "b"), (other, "c"), (ours, "d"))
     }
     ((concern, sentence),) = cautions(first, second, other, ours, made=made)
     assert concern == "settings"
     assert "ridge on real data pools 2 settings" in sentence
     # A run that does not state its setting says nothing.
-    assert cautions(first, second, made={first.rollout_id: Made("a"), second.rollout_id: Made()}) == []
+    assert cautions(first, second, made={first.rollout_id: RunConfig("a"), second.rollout_id: RunConfig()}) == []
 
 
 def test_a_report_says_what_it_is_about(tmp_path):
@@ -202,10 +204,10 @@ def test_a_report_says_what_it_is_about(tmp_path):
 def test_a_model_is_named_with_every_endpoint_that_it_was_asked_at():
     asked = [scored(0.5, agent="react", model=model, seed=seed) for model in ("a", "stand-in/b") for seed in range(2)]
     made = {
-        run.rollout_id: Made(endpoint=endpoint)
+        run.rollout_id: RunConfig(endpoint=endpoint)
         for run, endpoint in zip(asked, ("http://one/v1", "http://two/v1", None, None), strict=True)
     }
-    report = make_report(FoundRuns((*asked, scored(0.5)), made=made))
+    report = make_report(FoundRuns((*asked, scored(0.5)), configs=made))
     assert [(one.model, one.where, one.runs) for one in report.models] == [
         ("a", "http://one/v1", 1),
         ("a", "http://two/v1", 1),
@@ -221,16 +223,12 @@ def test_a_model_is_named_with_every_endpoint_that_it_was_asked_at():
 
 def test_unlike_environments_are_said_of_all_rows_together():
     first, second = scored(0.5), scored(0.5, agent="naive")
-    made = {first.rollout_id: Made(environment="a"), second.rollout_id: Made(environment="b")}
+    made = {first.rollout_id: RunConfig(environment="a"), second.rollout_id: RunConfig(environment="b")}
     ((concern, sentence),) = cautions(first, second, made=made)
     assert (concern, "programs ran in 2 environments" in sentence) == ("environments", True)
     assert cautions(first, scored(0.5, data_kind="simulated"), made=made) == []
-    assert (
-        cautions(
-            first, second, made={first.rollout_id: Made(environment="a"), second.rollout_id: Made(environment="a")}
-        )
-        == []
-    )
+    same = {run.rollout_id: RunConfig(environment="a") for run in (first, second)}
+    assert cautions(first, second, made=same) == []
 
 
 def test_rows_of_unlike_tasks_are_said_to_be():
@@ -289,11 +287,11 @@ def test_comparisons_that_cannot_be_made_are_counted_and_not_said():
     able = [
         scored(loss, agent=agent, task=task) for task in TASKS for agent, loss in (("a", 0.5), ("b", 1.0), ("c", 2.0))
     ]
-    sentences, rest = said(make_report(runs(*able, scored(0.5, agent="d")), ("agent",)), "real", 2)
+    sentences, rest = comparisons_in_words(make_report(runs(*able, scored(0.5, agent="d")), ("agent",)), "real", 2)
     assert (len(sentences), rest) == (2, "1 more, 3 too few to say; all are in the JSON.")
-    sentences, rest = said(make_report(runs(*long, *short), ("agent",)), "real", 2)
+    sentences, rest = comparisons_in_words(make_report(runs(*long, *short), ("agent",)), "real", 2)
     assert (len(sentences), rest) == (1, "")
-    assert said(make_report(runs(*able), ("agent",)), "no such kind", 2) == ([], "")
+    assert comparisons_in_words(make_report(runs(*able), ("agent",)), "no such kind", 2) == ([], "")
 
 
 def test_tapes_do_not_share_a_row_in_silence():

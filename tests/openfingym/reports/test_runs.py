@@ -128,7 +128,7 @@ def test_what_a_rollout_was_made_of_is_read_where_it_is_stated(tmp_path):
     (folders[5] / "config.json").write_text("{")
     found = find_runs([tmp_path])
     assert (len(found.results), found.damaged) == (6, ())
-    made = [found.made[run.rollout_id] for run in found.results]
+    made = [found.configs[run.rollout_id] for run in found.results]
     same, again, other, *silent = made
     assert same.setting == again.setting != other.setting
     assert [one.environment for one in made] == ["e", *[None] * 5]

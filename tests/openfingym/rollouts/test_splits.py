@@ -104,7 +104,7 @@ def test_a_training_result_that_says_it_is_a_score(copied: Path, renamed: bool) 
         check_run(folder)
     # The verifier's own document cannot say otherwise: the log has its digest.
     changed(folder / "verified.json", split="test", instance=None)
-    assert not any(made.backed for made in find_runs([folder.parent]).made.values())
+    assert not any(config.backed for config in find_runs([folder.parent]).configs.values())
     with pytest.raises(ReceiptError, match=r"verified\.json is not the result"):
         check_run(folder)
 

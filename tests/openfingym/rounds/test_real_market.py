@@ -93,7 +93,7 @@ def test_what_is_asked_is_above_the_price_that_the_venue_shows(
     [fault] = found.faults
     assert fault.reason.startswith("unknown: ")
     assert "unavailable: price cannot be asked" in fault.reason
-    assert [one.detail for one in found.deeds] == ["2 questions (known 2)", "naive 2, market-implied 1"]
+    assert [one.detail for one in found.actions] == ["2 questions (known 2)", "naive 2, market-implied 1"]
     assert asked["probability"]["query"] == {"venue": "binance", "symbol": "BTCUSDT", "above": 95321.4}
     assert asked["value"]["query"] == {"venue": "binance", "symbol": "BTCUSDT"}
     price = {"value": 95321.44, "unit": "USDT"}

@@ -14,22 +14,9 @@ from openfingym.cli import cli
 from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question
 from openfingym_verifier.embedded import EmbeddedVerifier
+from tests.openfingym.rounds.definitions import definition as series_definition
 
-SMALL = """
-name = "small"
-title = "A small series (SIMULATED)"
-clock = "simulated"
-timezone = "Asia/Singapore"
-start = 2026-10-28T00:00:00Z
-
-[schedule]
-generate = "Thursday 08:00"
-deadline = "Sunday 23:59"
-resolve = "Monday 09:00"
-publish = "Monday 12:00"
-
-[[sources]]
-generator = "simulated"
+FOUR = """generator = "simulated"
 category = "events"
 market = "US"
 horizons_days = [1]
@@ -55,7 +42,7 @@ def shown(*arguments: object) -> str:
 @pytest.fixture
 def definition(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
-    path.write_text(SMALL)
+    path.write_text(series_definition("small", title="A small series (SIMULATED)", source=FOUR))
     return path
 
 

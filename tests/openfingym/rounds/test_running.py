@@ -26,34 +26,21 @@ from openfingym.rounds.ledger import LedgerClient
 from openfingym.rounds.records import Records
 from openfingym.rounds.running import SeriesOutcome, run
 from openfingym.rounds.tick import tick
+from tests.openfingym.rounds.definitions import definition
 
-DEFINITION = """
-name = "{name}"
-title = "A small series (SIMULATED)"
-clock = "{clock}"
-timezone = "Asia/Singapore"
-start = 2026-10-28T00:00:00Z
-{more}
-[schedule]
-generate = "Thursday 08:00"
-deadline = "Sunday 23:59"
-resolve = "Monday 09:00"
-publish = "Monday 12:00"
-
-[[sources]]
-generator = "{generator}"
+EVENTS = """generator = "simulated"
 category = "events"
 market = "US"
-{options}
+horizons_days = [1, 9]
+events = ["Does it rain", "Does it snow"]
 """
-EVENTS = 'horizons_days = [1, 9]\nevents = ["Does it rain", "Does it snow"]'
 QUESTIONS = 4
 """Of a week, two of which are known a day after the deadline, and two a week later."""
 
 
 def begun(folder: Path, name: str, more: str = "weeks = 2", clock: str = "simulated") -> Book:
     path = folder / f"{name}.toml"
-    path.write_text(DEFINITION.format(name=name, clock=clock, more=more, generator="simulated", options=EVENTS))
+    path.write_text(definition(name, clock=clock, more=more, source=EVENTS))
     return Book.begin(path, time.time_ns())
 
 
@@ -116,7 +103,7 @@ def test_two_weeks_are_played_to_the_last_truth(tmp_path: Path, ledger: LedgerCl
 
     asked = Counter[str]()
     again = run(book, ledger, None, [Sure(asked=asked)])
-    assert (again.complete, again.deeds, again.forecasts) == (True, [], [])
+    assert (again.complete, again.actions, again.forecasts) == (True, [], [])
     assert not asked
 
 
@@ -255,7 +242,7 @@ def test_a_missed_week_is_left_out_and_the_clock_never_goes_back(tmp_path: Path,
     book = begun(tmp_path, "passed")
     ledger.advance("passed", moment_ns("2026-11-03T00:00:00Z"))  # somebody moved it past the first deadline
     played = run(book, ledger, None, [Sure()])
-    assert next((one.what, one.week) for one in played.deeds) == ("missed", "2026-W44")
+    assert next((one.what, one.week) for one in played.actions) == ("missed", "2026-W44")
     assert entries(played) == QUESTIONS
     with pytest.raises(UsageError, match="never goes back"):
         tick(book, ledger, None, moment_ns("2026-11-03T00:00:00Z"))
@@ -286,7 +273,8 @@ GENERATOR = Past()
 def test_a_recorded_past_is_replayed_and_never_called_simulated(tmp_path: Path, ledger: LedgerClient) -> None:
     (tmp_path / "past.py").write_text(GENERATOR)
     path = tmp_path / "past.toml"
-    path.write_text(DEFINITION.format(name="past", clock="replayed", more="weeks = 1", generator="past.py", options=""))
+    source = 'generator = "past.py"\ncategory = "events"\nmarket = "US"\n'
+    path.write_text(definition("past", clock="replayed", more="weeks = 1", source=source))
     for clock in ("simulated", "real"):
         with pytest.raises(UsageError, match=r"asks of a recorded past, which needs clock = 'replayed'"):
             Book.begin(path, time.time_ns(), clock=clock)
@@ -298,7 +286,7 @@ def test_a_recorded_past_is_replayed_and_never_called_simulated(tmp_path: Path, 
     assert (row["simulated"], row["question"]["clock"]) == (False, f"{REPLAYED}past")
     assert (book.series.simulated, book.series.replayed, book.series.mark) == (False, True, "REPLAYED")
     simulated = tmp_path / "simulated.toml"
-    simulated.write_text(DEFINITION.format(name="m", clock="replayed", more="", generator="simulated", options=EVENTS))
+    simulated.write_text(definition("m", clock="replayed", source=EVENTS))
     with pytest.raises(UsageError, match=r"makes up its truths, which needs clock = 'simulated'; found 'replayed'"):
         Book.begin(simulated, time.time_ns())
 

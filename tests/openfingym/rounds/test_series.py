@@ -12,27 +12,9 @@ from openfingym.questions import Question, moment_ns, utc_text
 from openfingym.questions.providers import find_provider
 from openfingym.rounds.generator import Round, generate
 from openfingym.rounds.series import Series, find_definition
+from tests.openfingym.rounds.definitions import definition
 
-PLAIN = """
-name = "mine"
-title = "Mine"
-clock = "simulated"
-timezone = "UTC"
-start = 2026-11-01T00:00:00Z
-
-[schedule]
-generate = "Thursday 08:00"
-deadline = "Sunday 23:59"
-resolve = "Monday 09:00"
-publish = "Monday 12:00"
-
-[[sources]]
-generator = "simulated"
-category = "events"
-market = "US"
-horizons_days = [7]
-events = ["Does it rain"]
-"""
+PLAIN = definition("mine", title="Mine", timezone="UTC", start="2026-11-01T00:00:00Z")
 
 
 def read(folder: Path, text: str) -> Series:

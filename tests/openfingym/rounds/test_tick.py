@@ -26,32 +26,25 @@ from openfingym.rounds.book import Book
 from openfingym.rounds.generator import round_name
 from openfingym.rounds.ledger import LedgerClient
 from openfingym.rounds.status import status
-from openfingym.rounds.tick import CHECKPOINT, CLOSED, MISSED, REPORT, Ticked, tick
+from openfingym.rounds.tick import CHECKPOINT, CLOSED, MISSED, REPORT, TickResult, tick
 from openfingym_verifier.embedded import EmbeddedVerifier
+from tests.openfingym.rounds.definitions import RAIN, definition
 
 START = "2026-10-26T00:00:00Z"
 HOUR = 3_600 * 10**9
+ONE = RAIN.replace("[7]", "[1]")
 numbers = itertools.count()
 
 
-def begin(folder: Path, *, sources: str | None = None, timezone: str = "Asia/Singapore", more: str = "") -> Book:
+def begin(folder: Path, *, source: str = ONE, timezone: str = "Asia/Singapore", schedule: str = "") -> Book:
     """Begin a simulated series of a name of its own, so that one verifier serves many."""
     name = f"s{next(numbers)}-{os.getpid()}"
     path = folder / f"{name}.toml"
-    path.write_text(
-        f'name = "{name}"\ntitle = "A test"\nclock = "simulated"\ntimezone = "{timezone}"\nstart = {START}\n'
-        '[schedule]\ngenerate = "Thursday 08:00"\ndeadline = "Sunday 23:59"\nresolve = "Monday 09:00"\n'
-        f'publish = "Monday 12:00"\n{more}'
-        + (
-            sources
-            or '[[sources]]\ngenerator = "simulated"\ncategory = "c"\nmarket = "m"\nhorizons_days = [1]\n'
-            'events = ["Does it rain"]\n'
-        )
-    )
+    path.write_text(definition(name, timezone=timezone, start=START, schedule=schedule, source=source))
     return Book.begin(path, time.time_ns())
 
 
-def ticked(book: Book, ledger: LedgerClient, now: int | str | None = None) -> Ticked:
+def ticked(book: Book, ledger: LedgerClient, now: int | str | None = None) -> TickResult:
     moment = moment_ns(now) if isinstance(now, str) else now
     return tick(book, ledger, lambda times, at: book.write(times.week, REPORT, {"at": at}), moment)
 
@@ -62,19 +55,19 @@ def asked(book: Book, ledger: LedgerClient, until_ns: int) -> set[str]:
     return {week for week in weeks if ledger.questions(round_name(book.series.name, week))}
 
 
-def deeds(found: Ticked) -> list[tuple[str, str]]:
-    return [(one.what, one.week) for one in found.deeds]
+def actions(found: TickResult) -> list[tuple[str, str]]:
+    return [(one.what, one.week) for one in found.actions]
 
 
 def test_a_round_from_its_generation_to_its_report(tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path)
 
-    assert ticked(book, ledger, "2026-10-28T23:59:59Z").deeds == []
-    assert deeds(ticked(book, ledger, "2026-10-29T00:00:00Z")) == [("generated", "2026-W44"), ("entered", "2026-W44")]
-    assert deeds(ticked(book, ledger, "2026-11-01T15:58:59Z")) == []
-    assert deeds(ticked(book, ledger, "2026-11-01T15:59:00Z")) == [("closed", "2026-W44")]
-    assert deeds(ticked(book, ledger, "2026-11-02T01:00:00Z")) == [("resolved", "")]
-    assert deeds(ticked(book, ledger, "2026-11-02T04:00:00Z")) == [("published", "2026-W44")]
+    assert ticked(book, ledger, "2026-10-28T23:59:59Z").actions == []
+    assert actions(ticked(book, ledger, "2026-10-29T00:00:00Z")) == [("generated", "2026-W44"), ("entered", "2026-W44")]
+    assert actions(ticked(book, ledger, "2026-11-01T15:58:59Z")) == []
+    assert actions(ticked(book, ledger, "2026-11-01T15:59:00Z")) == [("closed", "2026-W44")]
+    assert actions(ticked(book, ledger, "2026-11-02T01:00:00Z")) == [("resolved", "")]
+    assert actions(ticked(book, ledger, "2026-11-02T04:00:00Z")) == [("published", "2026-W44")]
     [question] = ledger.questions(f"{book.series.name}/2026-W44")
     assert question.state == "scored"
     assert question.forecasts == 2
@@ -87,9 +80,9 @@ def test_a_tick_that_is_repeated_does_nothing(tmp_path: Path, ledger: LedgerClie
     book = begin(tmp_path)
     first = ticked(book, ledger, "2026-11-19T12:00:00Z")
 
-    assert [week for what, week in deeds(first) if what == "generated"] == [f"2026-W{week}" for week in range(44, 48)]
-    assert ticked(book, ledger, "2026-11-19T12:00:00Z").deeds == []
-    assert ticked(book, ledger).deeds == []
+    assert [week for what, week in actions(first) if what == "generated"] == [f"2026-W{week}" for week in range(44, 48)]
+    assert ticked(book, ledger, "2026-11-19T12:00:00Z").actions == []
+    assert ticked(book, ledger).actions == []
     with pytest.raises(UsageError, match="stands at 2026-11-19T12:00:00Z already, and never goes back"):
         ticked(book, ledger, "2026-11-19T11:59:59Z")
 
@@ -100,7 +93,7 @@ def test_a_lost_folder_is_written_anew_from_the_ledger(tmp_path: Path, ledger: L
     for path in book.folder.glob("2026-W*"):
         shutil.rmtree(path)
 
-    again = deeds(ticked(book, ledger))
+    again = actions(ticked(book, ledger))
 
     assert again == [("closed", "2026-W44"), ("entered", "2026-W45"), ("published", "2026-W44")]
     assert [one.forecasts for one in ledger.questions(f"{book.series.name}/2026-W45")] == [2]
@@ -114,7 +107,7 @@ def test_a_round_whose_deadline_has_passed_is_missed(tmp_path: Path, ledger: Led
 
     found = ticked(book, ledger)
 
-    assert deeds(found)[:4] == [
+    assert actions(found)[:4] == [
         ("closed", "2026-W44"),
         ("missed", "2026-W45"),
         ("generated", "2026-W46"),
@@ -163,7 +156,7 @@ def test_whatever_ticks_came_when(
 
 def test_two_ticks_at_once_do_everything_once(tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path)
-    found: list[Ticked] = []
+    found: list[TickResult] = []
     threads = [
         threading.Thread(target=lambda: found.append(ticked(Book(book.folder), ledger, "2026-11-12T12:00:00Z")))
         for _ in range(3)
@@ -173,7 +166,7 @@ def test_two_ticks_at_once_do_everything_once(tmp_path: Path, ledger: LedgerClie
     for thread in threads:
         thread.join()
 
-    generated = [one.week for each in found for one in each.deeds if one.what == "generated"]
+    generated = [one.week for each in found for one in each.actions if one.what == "generated"]
     assert sorted(generated) == ["2026-W44", "2026-W45", "2026-W46"]
 
 
@@ -232,17 +225,10 @@ def test_a_tick_may_be_killed_anywhere(tmp_path: Path, ledger: LedgerClient, ver
     for week in ("2026-W44", "2026-W45"):
         [one] = ledger.questions(f"{book.series.name}/{week}")
         assert (one.state, one.forecasts) == ("scored", 2)
-    assert ticked(book, ledger).deeds == []
+    assert ticked(book, ledger).actions == []
 
 
-TWO = """
-[[sources]]
-generator = "simulated"
-category = "c"
-market = "m"
-horizons_days = [1]
-events = ["Does it rain"]
-
+TWO = f"""{ONE}
 [[sources]]
 generator = "away.py"
 category = "c"
@@ -267,23 +253,23 @@ GENERATOR = Away()
 
 def test_a_source_that_is_away_is_asked_again_and_holds_nobody_up(tmp_path: Path, ledger: LedgerClient) -> None:
     (tmp_path / "away.py").write_text(AWAY)
-    book = begin(tmp_path, sources=TWO)
+    book = begin(tmp_path, source=TWO)
 
     found = ticked(book, ledger, "2026-10-29T00:00:00Z")
     assert [fault.reason for fault in found.faults] == ["away: the service is away"]
-    assert [one.detail for one in found.deeds if one.what == "generated"] == ["1 questions (simulated 1)"]
+    assert [one.detail for one in found.actions if one.what == "generated"] == ["1 questions (simulated 1)"]
     assert status(book, ledger).rounds[0].due == ("generate away",)
 
     (tmp_path / "back").touch()
     found = ticked(book, ledger, "2026-10-30T00:00:00Z")
     assert not found.faults
-    assert [one.detail for one in found.deeds if one.what == "generated"] == ["1 questions (away 1)"]
+    assert [one.detail for one in found.actions if one.what == "generated"] == ["1 questions (away 1)"]
 
 
 def test_a_simulated_clock_stands_until_a_round_is_whole(tmp_path: Path, ledger: LedgerClient) -> None:
     """Otherwise the same tick that failed to ask would go on behind the deadline, and the questions would be lost."""
     (tmp_path / "away.py").write_text(AWAY)
-    book = begin(tmp_path, sources=TWO)
+    book = begin(tmp_path, source=TWO)
 
     found = ticked(book, ledger, "2026-11-19T12:00:00Z")
     assert [fault.reason for fault in found.faults] == ["away: the service is away"]
@@ -301,15 +287,15 @@ def test_a_question_without_a_truth_is_void_when_the_series_has_waited_enough(
 ) -> None:
     (tmp_path / "away.py").write_text(AWAY)
     (tmp_path / "back").touch()
-    book = begin(tmp_path, sources=TWO, more="void_after_days = 6\n")
+    book = begin(tmp_path, source=TWO, schedule="void_after_days = 6")
     ticked(book, ledger, "2026-11-08T00:59:59Z")
     assert {one.state for one in ledger.questions(f"{book.series.name}/2026-W44")} == {"scored", "resolvable"}
 
     found = ticked(book, ledger, "2026-11-08T01:00:00Z")
 
-    assert deeds(found)[0] == ("voided", "2026-W44")
+    assert actions(found)[0] == ("voided", "2026-W44")
     assert {one.state for one in ledger.questions(f"{book.series.name}/2026-W44")} == {"scored", "void"}
-    assert ticked(book, ledger).deeds == []
+    assert ticked(book, ledger).actions == []
 
 
 def test_the_real_clock_is_nobodys_to_move(tmp_path: Path, ledger: LedgerClient) -> None:
@@ -332,14 +318,14 @@ def test_the_real_clock_is_nobodys_to_move(tmp_path: Path, ledger: LedgerClient)
         ticked(book, ledger, "2030-01-01T00:00:00Z")
     found = ticked(book, ledger)
 
-    assert [one.what for one in found.deeds] == ["missed", "generated", "entered"]
+    assert [one.what for one in found.actions] == ["missed", "generated", "entered"]
     assert abs(found.now_ns - time.time_ns()) < HOUR
-    [one] = ledger.questions(f"hourly/{found.deeds[1].week}")
+    [one] = ledger.questions(f"hourly/{found.actions[1].week}")
     assert one.question.generated_ns == found.now_ns > moment_ns(times["generate"])
     assert one.question.deadline_ns == moment_ns(times["deadline"])
     assert one.forecasts == 1  # naive: no market shows anything
     assert [one.state for one in status(book, ledger).rounds] == ["missed", "open"]
-    assert ticked(book, ledger).deeds == []
+    assert ticked(book, ledger).actions == []
 
 
 def test_a_changed_definition_keeps_the_rounds_there_were(tmp_path: Path, ledger: LedgerClient) -> None:
@@ -351,7 +337,7 @@ def test_a_changed_definition_keeps_the_rounds_there_were(tmp_path: Path, ledger
 
     # This week's round was generated by the old time, and is not generated again by the new one.
     found = ticked(changed, ledger, "2026-11-04T00:00:00Z")
-    assert [week for what, week in deeds(found) if what == "generated"] == ["2026-W45"]
+    assert [week for what, week in actions(found) if what == "generated"] == ["2026-W45"]
     path.write_text(path.read_text().replace('clock = "simulated"', 'clock = "real"'))
     with pytest.raises(UsageError, match="makes up its truths"):
         Book.begin(path, time.time_ns())
@@ -368,11 +354,11 @@ def test_a_round_is_closed_at_the_deadline_that_its_questions_have(
     changed = Book.begin(path, time.time_ns())
 
     # A checkpoint before the last forecast would prove nothing of it.
-    assert "closed" not in [what for what, _ in deeds(ticked(changed, ledger, "2026-11-01T15:58:59Z"))]
+    assert "closed" not in [what for what, _ in actions(ticked(changed, ledger, "2026-11-01T15:58:59Z"))]
     [one] = ledger.questions(round_name(book.series.name, "2026-W44"))
     ledger.forecast(one.question.id, {"probability": 0.9}, agent="last", version="")
     found = ticked(changed, ledger, "2026-11-01T15:59:00Z")
-    assert (deeds(found), found.faults) == ([("closed", "2026-W44")], [])
+    assert (actions(found), found.faults) == ([("closed", "2026-W44")], [])
     closed = json.loads((changed.folder / "2026-W44" / CLOSED).read_text())
     assert (closed["deadline"], closed["forecasts"]) == ("2026-11-01T15:59:00Z", 3)
     assert [one.state for one in status(changed, ledger).rounds] == ["closed"]
@@ -384,6 +370,6 @@ def test_a_market_that_closes_early_stops_no_round(
     book = begin(tmp_path)
     monkeypatch.setattr(LedgerClient, "shown", lambda *_: {"closed": True})
     found = ticked(book, ledger, "2026-10-29T00:00:00Z")
-    assert (deeds(found), found.faults) == ([("generated", "2026-W44")], [])
+    assert (actions(found), found.faults) == ([("generated", "2026-W44")], [])
     [one] = ledger.questions(round_name(book.series.name, "2026-W44"))
     assert one.forecasts == 0

@@ -17,6 +17,7 @@ from openfingym.rounds.book import Book
 from openfingym.rounds.ledger import LedgerClient
 from openfingym.rounds.tick import tick
 from openfingym_verifier.embedded import EmbeddedVerifier
+from tests.openfingym.rounds.definitions import definition
 
 GENERATOR = """
 from datetime import date
@@ -57,25 +58,7 @@ class Judged:
 
 GENERATOR = Judged()
 """
-DEFINITION = """
-name = "judged"
-title = "What a person decides (SIMULATED)"
-clock = "simulated"
-timezone = "Asia/Singapore"
-weeks = 1
-start = 2026-10-28T00:00:00Z
-
-[schedule]
-generate = "Thursday 08:00"
-deadline = "Sunday 23:59"
-resolve = "Monday 09:00"
-publish = "Monday 12:00"
-
-[[sources]]
-generator = "judged.py"
-category = "events"
-market = "US"
-"""
+SOURCE = 'generator = "judged.py"\ncategory = "events"\nmarket = "US"\n'
 
 
 @pytest.fixture
@@ -85,7 +68,7 @@ def judged(
     """The place of a verifier whose series waits for two verdicts."""
     (tmp_path / "judged.py").write_text(GENERATOR)
     path = tmp_path / "judged.toml"
-    path.write_text(DEFINITION)
+    path.write_text(definition("judged", title="What a person decides (SIMULATED)", more="weeks = 1", source=SOURCE))
     tick(Book.begin(path, time.time_ns()), ledger, None, moment_ns("2026-11-10T00:00:00Z"))
     monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", verifier.admin_token)
     return ["--verifier", str(verifier.uds)]

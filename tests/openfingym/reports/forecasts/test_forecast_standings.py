@@ -132,9 +132,9 @@ def test_questions_that_overlap_are_drawn_and_tested_together():
     lost = losses[0] - losses[1]
     zeros = np.zeros((24, 2, 2))
     difference = zeros + np.array([[0.0, 1.0], [-1.0, 0.0]]) * lost[:, None, None]
-    from openfingym.reports.forecasts.difficulty import Normal
+    from openfingym.reports.forecasts.difficulty import NormalEquations
 
-    equations = Normal(zeros, zeros[0], zeros[0], lost, lost, difference, zeros + 1.0)
+    equations = NormalEquations(zeros, zeros[0], zeros[0], lost, lost, difference, zeros + 1.0)
     (alone,), (together,) = (pairs_of(names, equations, overlap, 0) for overlap in (1, 4))
     assert alone.statistic == pytest.approx(hln(losses[0], losses[1], 1))
     assert together.statistic == pytest.approx(hln(losses[0], losses[1], 4))

@@ -20,7 +20,7 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.reports.rollout.page import render
 from openfingym.reports.rollout.pages import page_names, write_pages
-from openfingym.reports.rollout.texts import COLOURED, LONGEST, block, blocks
+from openfingym.reports.rollout.texts import COLOURED, LONGEST, text_block, text_blocks
 from openfingym.results import RunFiles, read_run, write_run
 from openfingym.trajectory.record import Generation, StepReward, ToolUse, Turn
 from tests.openfingym.reports.browser import opened
@@ -140,12 +140,12 @@ def test_no_text_of_others_makes_an_element(tmp_path):
 
 
 def test_texts_without_end_are_cut_and_said_to_be():
-    found = block("x" * (LONGEST + 7))
+    found = text_block("x" * (LONGEST + 7))
     assert (len(found.text), found.left_out, found.folded) == (LONGEST, 7, True)
-    assert "span" not in block("a = 1\n" * COLOURED, "python").text
+    assert "span" not in text_block("a = 1\n" * COLOURED, "python").text
     # As many fences as there are lines, none of which ends another.
-    assert [one.code for one in blocks("```python\n" * 10_000)] == [True]
-    assert [(str(one.text), one.code) for one in blocks("a\n```text\nb\n```\nc")] == [("a", 0), ("b", 1), ("c", 0)]
+    assert [one.code for one in text_blocks("```python\n" * 10_000)] == [True]
+    assert [(str(one.text), one.code) for one in text_blocks("a\n```text\nb\n```\nc")] == [("a", 0), ("b", 1), ("c", 0)]
 
 
 # One task of every kind that there is, by the quickest to build.

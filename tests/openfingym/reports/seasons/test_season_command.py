@@ -15,26 +15,7 @@ from openfingym.errors import UsageError
 from openfingym.rounds.book import Book
 from tests.openfingym.reports.seasons.made import SERIES, Asked, drawn_season, season_ledger
 from tests.openfingym.reports.seasons.test_season_tables import line, records
-
-DEFINITION = """
-name = "{name}"
-title = "A season of a test"
-clock = "simulated"
-timezone = "UTC"
-start = 2025-10-27T00:00:00Z
-
-[schedule]
-generate = "Thursday 00:00"
-deadline = "Sunday 00:00"
-resolve = "Monday 09:00"
-publish = "Monday 12:00"
-
-[[sources]]
-generator = "simulated"
-category = "events"
-market = "US"
-events = ["Does it rain"]
-"""
+from tests.openfingym.rounds.definitions import definition
 
 
 @pytest.fixture
@@ -44,7 +25,10 @@ def begun(tmp_path, monkeypatch):
 
     def begin(name=SERIES):
         file = tmp_path / f"{name}.toml"
-        file.write_text(DEFINITION.format(name=name))
+        text = definition(
+            name, timezone="UTC", start="2025-10-27T00:00:00Z", generate="Thursday 00:00", deadline="Sunday 00:00"
+        )
+        file.write_text(text)
         return Book.begin(file, time.time_ns()).folder
 
     return begin

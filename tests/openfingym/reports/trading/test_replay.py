@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import openfingym
 from openfingym.cli import cli
 from openfingym.errors import StoreError, UsageError
-from openfingym.reports.trading.replay import held, package_of, replay
+from openfingym.reports.trading.replay import baseline_traces, package_of, replay
 from openfingym.reports.trading.surface import rescore
 from openfingym.results import RolloutResult
 from openfingym.trading.orders import EventKind
@@ -74,7 +74,7 @@ def test_a_tape_scores_as_it_was_played(run: RolloutResult) -> None:
 
 
 def test_the_baseline_is_the_verifiers(run: RolloutResult) -> None:
-    records = np.stack([trace.record for trace in held(package_of(run))])
+    records = np.stack([trace.record for trace in baseline_traces(package_of(run))])
     total = float((records[:, -1, 0] / records[:, 0, 0] - 1.0).mean())
     assert total == pytest.approx(run.baseline_metrics["total_return"], rel=1e-12)
 

@@ -18,7 +18,7 @@ from openfingym.rounds.book import Book
 from openfingym.rounds.generators.findeepforecast import GENERATOR
 from openfingym.rounds.ledger import LedgerClient
 from openfingym.rounds.proving import prove_generation
-from openfingym.rounds.tick import Ticked, tick
+from openfingym.rounds.tick import TickResult, tick
 from openfingym.suites.findeepforecast.asking import problem_of, query_of, text_of
 from openfingym.suites.findeepforecast.world.opening import vault_name
 from openfingym.vault import Vault
@@ -41,7 +41,7 @@ def begin(folder: Path, vault: Vault, *, zone: str = "Asia/Singapore", quotas: s
     return Book.begin(path, time.time_ns())
 
 
-def ticked(book: Book, ledger: LedgerClient, now: str) -> Ticked:
+def ticked(book: Book, ledger: LedgerClient, now: str) -> TickResult:
     return tick(book, ledger, None, moment_ns(now))
 
 
@@ -59,7 +59,7 @@ def week(rough_book: Book, ledger: LedgerClient) -> dict[str, list[str]]:
     """Ids of the first week's questions by what they are about; the week is generated."""
     if ledger.clock(rough_book.series.clock_name) is None:
         found = ticked(rough_book, ledger, "2025-10-30T00:00:00Z")
-        assert [one.what for one in found.deeds] == ["generated", "entered"]
+        assert [one.what for one in found.actions] == ["generated", "entered"]
         assert not found.faults
     by_subject: dict[str, list[str]] = {}
     for one in ledger.questions(f"{rough_book.series.name}/2025-W44"):
@@ -169,7 +169,7 @@ def test_a_missed_week_is_made_up_for_by_the_others(smooth: Vault, tmp_path: Pat
     ledger.advance(book.series.clock_name, moment_ns("2025-11-13T00:00:00Z"))
     found = tick(book, ledger, None)
 
-    assert ("missed", "2025-W45") in [(one.what, one.week) for one in found.deeds]
+    assert ("missed", "2025-W45") in [(one.what, one.week) for one in found.actions]
     counts = [len(ledger.questions(f"{book.series.name}/2025-W{week}")) for week in (44, 45, 46)]
     assert counts[1] == 0
     assert counts[2] > counts[0]
@@ -179,7 +179,7 @@ def test_a_missed_week_is_made_up_for_by_the_others(smooth: Vault, tmp_path: Pat
 def test_a_season_that_lacks_questions_says_so(smooth: Vault, tmp_path: Path, ledger: LedgerClient) -> None:
     book = begin(tmp_path, smooth, quotas='"recurrent corporate" = { UK = 40 }', weeks=1)
     found = ticked(book, ledger, "2025-10-30T00:00:00Z")
-    [short] = [one.detail for one in found.deeds if one.what == "short"]
+    [short] = [one.detail for one in found.actions if one.what == "short"]
     assert short.startswith("season lacks recurrent corporate UK ")
 
 
