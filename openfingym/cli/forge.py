@@ -156,7 +156,7 @@ def show(forge: Path, paper: str, as_json: bool) -> None:
     folder = ForgeFolder.open(forge).find(paper)
     results = folder.results()
     blueprint = read_blueprint(folder.blueprint_path) if folder.blueprint_path.exists() else None
-    harvested = folder.paper() if (folder.path / "paper.json").exists() else None
+    harvested = folder.paper() if folder.has_paper else None
     if as_json:
         print_json(
             {

@@ -124,11 +124,16 @@ class PaperFolder:
             (self.path / "original" / Path(name).name).write_bytes(original)
             write_json(self.path / "paper.json", asdict(paper))
 
+    @property
+    def has_paper(self) -> bool:
+        """Whether a paper is kept here; a file that could not be read as one has a folder without it."""
+        return (self.path / "paper.json").exists()
+
     def paper(self) -> Paper:
         """The paper.
 
         Raises:
-            StoreError: it is not there, or damaged.
+            UnreadableRecordError: it is not there, or damaged.
         """
         return _read(self.path / "paper.json", _PAPER)
 

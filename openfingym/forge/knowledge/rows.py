@@ -59,7 +59,7 @@ def paper_rows(folder: PaperFolder) -> Rows:
         "digest": "", "licence": "", "arxiv_id": "",
     }  # fmt: skip
     try:
-        if (folder.path / "paper.json").exists():
+        if folder.has_paper:
             found = asdict(folder.paper())
             row |= {name: found[name] for name in row}
         if folder.blueprint_path.exists():

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openfingym.errors import UsageError
@@ -44,28 +44,36 @@ def harvest(source: str | Path, *, known: Iterable[Paper] = (), cache: Path | No
 
     Args:
         source: a folder, a file, or a query of arXiv that begins with ``arxiv:``.
-        known: papers that are there already; the same file again is no duplicate of itself.
+        known: papers that the forge took in before. A file that is one of them is no duplicate of anything; another
+            form or version of one of them is its duplicate.
         cache: folder for what is downloaded; needed for a query.
 
     Raises:
         UsageError: there is no such file or folder, or the extra ``forge`` is missing.
     """
     require_readers()
-    seen = list(known)
-    for found in _found(source, cache):
-        paper = found.paper
-        if paper is not None and found.reason is None:
-            original = next((one for one in seen if one.digest != paper.digest and is_same(one, paper)), None)
-            if original is not None:
+    accepted = list(known)
+    known_digests = {paper.digest for paper in accepted}
+    yielded: set[str] = set()
+    for harvested in _read_all(source, cache):
+        paper = harvested.paper
+        if paper is None:
+            yield harvested
+            continue
+        # The same bytes under a second name.
+        if paper.digest in yielded:
+            continue
+        yielded.add(paper.digest)
+        # Whoever was there first stays: else a second harvest would take a paper for the duplicate of its duplicate.
+        reason = harvested.reason
+        if reason is None and paper.digest not in known_digests:
+            original = next((other for other in accepted if is_same(other, paper)), None)
+            if original is None:
+                accepted.append(paper)
+            else:
                 text = f"the same paper as {original.origin} ({original.key}), in another form or version"
-                yield Harvested(
-                    found.key, found.name, found.origin, found.original, paper, RejectionReason("duplicate-paper", text)
-                )
-                continue
-            if any(one.digest == paper.digest and one.origin != paper.origin for one in seen):
-                continue  # the same bytes under a second name
-            seen.append(paper)
-        yield found
+                reason = RejectionReason("duplicate-paper", text)
+        yield replace(harvested, reason=reason)
 
 
 def is_same(one: Paper, other: Paper) -> bool:
@@ -89,7 +97,7 @@ def _runs(paper: Paper) -> set[tuple[str, ...]]:
     return set(zip(words, words[1:], words[2:], strict=False))
 
 
-def _found(source: str | Path, cache: Path | None) -> Iterator[Harvested]:
+def _read_all(source: str | Path, cache: Path | None) -> Iterator[Harvested]:
     if isinstance(source, str) and source.startswith(ARXIV):
         from openfingym.forge.papers.arxiv import Arxiv
 

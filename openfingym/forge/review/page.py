@@ -144,7 +144,7 @@ def write_pages(forge: ForgeFolder, path: Path) -> list[Path]:
 
 
 def _paper(paper: PaperFolder) -> Paper | None:
-    return paper.paper() if (paper.path / "paper.json").exists() else None
+    return paper.paper() if paper.has_paper else None
 
 
 def _blueprint(paper: PaperFolder) -> Blueprint | None:
