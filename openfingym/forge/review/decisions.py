@@ -201,7 +201,7 @@ def _name(who: str) -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
-        raise UsageError("say who decides: --as NAME") from None
+        raise UsageError("say who decides: --who NAME") from None
 
 
 def _now() -> str:
