@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from openfingym.errors import UsageError
-from openfingym.forge.knowledge.base import KnowledgeBase
+from openfingym.forge.knowledge.database import KnowledgeBase
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from openfingym.errors import StoreError
 from openfingym.files import strange
 from openfingym.files.whole import store_errors, write_text
-from openfingym.forge.knowledge.base import KnowledgeBase, write_rows
+from openfingym.forge.knowledge.database import KnowledgeBase, write_rows
 from openfingym.forge.knowledge.rows import TABLES, Rows
 
 _LARGEST = 64 << 20

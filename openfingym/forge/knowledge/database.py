@@ -1,4 +1,4 @@
-"""The database of a forge: made again from its folders at any time, searched, shown and counted."""
+"""The knowledge base of a forge as a database: made from its folders at any time, searched, shown and counted."""
 
 from __future__ import annotations
 
