@@ -18,6 +18,7 @@ from openfingym.forge.assembly.wording import (
     unit_of,
 )
 from openfingym.forge.blueprint import Blueprint, MetricBlueprint, Stated, Value
+from openfingym.forge.data.provenance import ForgeProvenance
 from openfingym.forge.stage import RejectionReason
 from openfingym.kinds import KINDS, Kind
 from openfingym.kinds.forging import Forging
@@ -50,12 +51,12 @@ class UnfitError(Exception):
         self.reason = RejectionReason(code, text, tuple(stated.quotations) if stated is not None else ())
 
 
-def filled(blueprint: Blueprint, provenance: Mapping[str, Any], name: str) -> Blueprint:
+def filled(blueprint: Blueprint, provenance: ForgeProvenance, name: str) -> Blueprint:
     """The blueprint with every key of ``task.toml`` as a field, and none that is no such key.
 
     Args:
         blueprint: a paper's, after its metrics were matched.
-        provenance: content of ``data/provenance.json``.
+        provenance: where the data are from, and what of it ``task.toml`` has to say.
         name: name of the task.
 
     Raises:
@@ -124,9 +125,9 @@ def _stated(value: Value) -> Stated:
     return Stated(value=value, assumed="as the forge filled it in")
 
 
-def _dataset(provenance: Mapping[str, Any], *, bars: bool) -> dict[str, Value]:
-    stated = provenance.get("dataset")
-    if not isinstance(stated, Mapping) or not (stated.get("name") or stated.get("file")):
+def _dataset(provenance: ForgeProvenance, *, bars: bool) -> dict[str, Value]:
+    stated: Mapping[str, Any] = provenance.dataset
+    if not (stated.get("name") or stated.get("file")):
         raise UnfitError("data-unavailable", "data/provenance.json names neither a data set nor a file")
     found: dict[str, Value] = {f"dataset.{key}": stated[key] for key in _DATASET if stated.get(key) is not None}
     for key in ("name", "file"):
@@ -144,14 +145,14 @@ def _dataset(provenance: Mapping[str, Any], *, bars: bool) -> dict[str, Value]:
         found["contract.symbols"] = channels or None
     if "dataset.file" in found:
         found["dataset.source"] = _source(provenance, stated)
-        found["dataset.licence"] = plain(str(stated.get("licence") or provenance.get("licence") or "not stated"))
+        found["dataset.licence"] = plain(str(stated.get("licence") or provenance.licence or "not stated"))
     return found
 
 
-def _source(provenance: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
+def _source(provenance: ForgeProvenance, stated: Mapping[str, Any]) -> str:
     """Where a file is from; agents read it, so that of a download it is the host and nothing that a paper says."""
-    if str(provenance.get("how", "")).startswith("script"):
-        host = host_of(str(provenance.get("address", "")))
+    if provenance.how.startswith("script"):
+        host = host_of(provenance.address)
         return f"downloaded from {host}" if host else "downloaded by the forge"
     return plain(str(stated.get("source") or "of the forge"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import shutil
 import tempfile
@@ -16,6 +15,8 @@ from openfingym.files.whole import store_errors, whole_folder
 from openfingym.forge.assembly.assemble import assemble
 from openfingym.forge.assembly.filling import PROVISIONAL, UnfitError, filled, task_name
 from openfingym.forge.blueprint import Blueprint, Stated
+from openfingym.forge.data.provenance import ForgeProvenance, data_again, read_provenance
+from openfingym.forge.folder import UnreadableRecordError
 from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 from openfingym.kinds import Blocks, kind_of
 from openfingym.task import Task
@@ -84,7 +85,7 @@ def assembled(blueprint: Blueprint, data: Path) -> tuple[dict[str, bytes], Mater
     Raises:
         UnfitError: the blueprint or the data cannot be a task.
         OpenFinGymError: the task cannot be cut from the data; says why.
-        StoreError: ``provenance.json`` is not there or damaged.
+        UnreadableRecordError: ``provenance.json`` is not there or damaged.
     """
     provenance = _provenance(data)
     held = _files(provenance, data)
@@ -150,29 +151,25 @@ def _with_range(blueprint: Blueprint, material: Material) -> Blueprint:
     return blueprint.model_copy(update={"fields": blueprint.fields | ends})
 
 
-def _provenance(data: Path) -> Mapping[str, Any]:
-    path = data / "provenance.json"
-    try:
-        found = json.loads(path.read_bytes())
-        if not isinstance(found, dict):
-            raise ValueError("it is no object")
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: cannot be read ({error}); have the stage `data` done again") from None
-    if found.get("pass_on") is False and (found.get("dataset") or {}).get("file"):
+def _provenance(data: Path) -> ForgeProvenance:
+    provenance = read_provenance(data)
+    if provenance is None:
+        raise UnreadableRecordError(f"{data / 'provenance.json'}: it is not there; {data_again(data)}")
+    if not provenance.pass_on and provenance.dataset.get("file"):
         raise UnfitError("licence-forbids", "the licence of the data does not allow a package to hold them")
-    return found
+    return provenance
 
 
-def _files(provenance: Mapping[str, Any], data: Path) -> dict[str, bytes]:
+def _files(provenance: ForgeProvenance, data: Path) -> dict[str, bytes]:
     """The file that the task holds, as it was judged."""
-    name = (provenance.get("dataset") or {}).get("file")
+    name = provenance.dataset.get("file")
     if name is None:
         return {}
     path = data / Path(str(name)).name
     if not path.is_file() or path.is_symlink() or path.stat().st_size > DATASET_LIMIT:
         raise UnfitError("data-unavailable", f"{path.name} is not there, or is no plain file of a task's size")
     content = path.read_bytes()
-    stated = (provenance.get("digests") or {}).get(path.name)
+    stated = provenance.digests.get(path.name)
     if stated is not None and hashlib.sha256(content).hexdigest() != stated:
         raise UnfitError("data-changed", f"{path.name} is not what it was when the data were judged; judge it again")
     return {path.name: content}

@@ -9,8 +9,8 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from openfingym.errors import StoreError
 from openfingym.files.whole import store_errors, write_json
+from openfingym.forge.folder import UnreadableRecordError
 
 _FORBIDS = re.compile(
     r"(no|not|never|without|prohibit\w*|forbid\w*)\b[^.;]{0,40}"
@@ -64,7 +64,7 @@ def read_provenance(folder: Path) -> ForgeProvenance | None:
     """The provenance in a folder of data; None where there is none.
 
     Raises:
-        StoreError: it is damaged.
+        UnreadableRecordError: it is damaged.
     """
     path = folder / "provenance.json"
     if not path.exists():
@@ -73,7 +73,12 @@ def read_provenance(folder: Path) -> ForgeProvenance | None:
         return _FORM.validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         why = " ".join(str(error).split())[:300]
-        raise StoreError(f"{path}: cannot be read ({why}); remove it and run the forge again") from None
+        raise UnreadableRecordError(f"{path}: cannot be read ({why}); {data_again(folder)}") from None
+
+
+def data_again(folder: Path) -> str:
+    """What a person does about a damaged folder of data."""
+    return f"remove {folder.parent / 'data.json'} to have the stage `data` done again"
 
 
 def licence_says(text: str) -> Literal["allows", "forbids", "unknown"]:
