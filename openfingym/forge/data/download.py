@@ -290,7 +290,7 @@ class _Download:
 
     def _ask(self, role: Role, name: str, read: Callable[[object], Found], **values: object) -> Found | None:
         prompt = render(ROOM, name, request=self.request, **values)
-        return ask_for(self.candidate.asking, role, name, prompt, of_json(read)).found
+        return ask_for(self.candidate.asking, role, name, prompt, of_json(read)).value
 
     def _malformed(self, what: str) -> StageResult:
         return _refused(

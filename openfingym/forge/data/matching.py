@@ -69,8 +69,8 @@ class ColumnMatch:
         """Whether it will do."""
         return self.score >= LEAST
 
-    def told(self) -> str:
-        """Name, score and reasons in one line."""
+    def summary(self) -> str:
+        """Name, score and reasons, in one line for people."""
         return f"{self.data.name} ({self.score:.2f}): {'; '.join(self.why)}"
 
 

@@ -15,7 +15,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Final
@@ -78,10 +78,6 @@ class RecordingProxy:
     _redirects: int = 0
     _moved_to: set[str] = field(default_factory=set)
     _begun: float = field(default_factory=time.monotonic)
-
-    def told(self) -> list[dict[str, object]]:
-        """The log as plain values."""
-        return [asdict(entry) for entry in self.log]
 
     def fetch(self, method: str, url: str) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and body of a request; what is refused is an answer with status 403."""

@@ -54,7 +54,7 @@ class DataStage:
         if protocol.refusals:
             return refused(protocol.refusals)
         considered = matches(blueprint, abstract=candidate.paper.abstract)
-        facts: dict[str, object] = {"considered": [one.told() for one in considered[:SHOWN] if one.score]}
+        facts: dict[str, object] = {"considered": [one.summary() for one in considered[:SHOWN] if one.score]}
         for best in (one for one in considered if one.fits):
             taken = _take(best, blueprint)
             if taken is not None:

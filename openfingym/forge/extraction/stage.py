@@ -79,7 +79,7 @@ def _ask(candidate: CandidateTask, text: QuotedText, part: str, which: str) -> t
         for table in paper.tables
         if not which or table.caption[:40] in part
     )
-    fields = [(name, meaning, FORMS[name].told) for name, meaning in ASKED.items()]
+    fields = [(name, meaning, FORMS[name].expected) for name, meaning in ASKED.items()]
     prompt = render(ROOM, "extract", title=paper.title, text=part, tables=tables, part=which, fields=fields)
     best: list[Readings] = []
 
@@ -91,8 +91,8 @@ def _ask(candidate: CandidateTask, text: QuotedText, part: str, which: str) -> t
         return readings
 
     answered = ask_for(candidate.asking, "generator", "extract", prompt, of_json(checked))
-    if answered.found is not None:
-        return answered.found, ()
+    if answered.value is not None:
+        return answered.value, ()
     # What is borne out counts; a model that got nothing right gave no answer.
     usable = [one for one in best if one.fields]
     return (min(usable, key=lambda one: len(one.problems)) if usable else None), answered.complaints

@@ -51,9 +51,9 @@ class ScreenStage:
         answer = ask_for(
             candidate.asking, "generator", self.name, prompt, of_json(lambda value: _screened(value, quoted, end))
         )
-        if answer.found is None:
+        if answer.value is None:
             return _malformed(self.name, answer.complaints)
-        verdict = answer.found
+        verdict = answer.value
         facts = {"family": verdict.family, "why": verdict.why, "tries": len(answer.complaints) + 1}
         if verdict.holds:
             noted = RejectionReason("in-scope", verdict.why or "in scope", verdict.quotations)
@@ -74,7 +74,7 @@ class ReadStage:
         prompt = render(_ROOM, "read", text=paper.text[:_MOST_SHOWN])
         answer = ask_for(candidate.asking, "generator", self.name, prompt, of_json(lambda value: _read(value, text)))
         notes = instructions(paper)
-        if answer.found is None:
+        if answer.value is None:
             return _malformed(self.name, answer.complaints, notes)
         reasons = tuple(
             RejectionReason(
@@ -82,15 +82,15 @@ class ReadStage:
                 f"{verdict.why or 'the text has none'}; expected {_MEANING[name][1]}",
                 verdict.quotations,
             )
-            for name, verdict in answer.found.items()
+            for name, verdict in answer.value.items()
             if not verdict.holds
         )
         found = tuple(
             RejectionReason(f"has-{name.replace('_', '-')}", verdict.why or _MEANING[name][1], verdict.quotations)
-            for name, verdict in answer.found.items()
+            for name, verdict in answer.value.items()
             if verdict.holds
         )
-        facts: dict[str, object] = {name: verdict.holds for name, verdict in answer.found.items()}
+        facts: dict[str, object] = {name: verdict.holds for name, verdict in answer.value.items()}
         facts["tries"] = len(answer.complaints) + 1
         return StageResult(self.name, "refused" if reasons else "passed", reasons, notes + found, facts)
 

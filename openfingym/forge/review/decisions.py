@@ -19,15 +19,13 @@ from pydantic import TypeAdapter, ValidationError
 from openfingym.digests import sha256_of_files, sha256_of_json
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.whole import store_errors
-from openfingym.forge.blueprint import Scalar, Stated, Value
+from openfingym.forge.blueprint import CHANGED_BY, Scalar, Stated, Value
 from openfingym.forge.blueprint_file import read_blueprint, write_blueprint
 from openfingym.forge.folder import EDITED_FROM, ForgeFolder, PaperFolder
 from openfingym.forge.stage import RejectionReason, StageResult
 from openfingym.forge.vocabulary import problem_of
 
 FILE: Final = "decisions.jsonl"
-CHANGED_BY: Final = "changed by"
-"""Begins what stands as the reason of a value that a person gave."""
 
 
 @dataclass(frozen=True)

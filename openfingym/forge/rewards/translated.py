@@ -59,7 +59,7 @@ def translate(
     """
     text = render(ROOM, prompt, **prompt_values(metric, problem))
     answered = ask_for(candidate.asking, role, prompt, text, reader(problem))
-    found = answered.found
+    found = answered.value
     if found is None:
         return Translation("", answered.why, malformed=True)
     PaperJournal(candidate.folder).add_once(

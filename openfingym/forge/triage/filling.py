@@ -20,17 +20,14 @@ def filled(blueprint: Blueprint, kind: str, why: str) -> Blueprint:
     paper says.
     """
     fields = dict(blueprint.fields)
-    if not _changed(fields.get("kind")):
+    chosen = fields.get("kind")
+    if chosen is None or not chosen.is_a_persons:
         fields["kind"] = Stated(value=kind, assumed=f"triage: {why}")
     for name, value, reason in _following(blueprint, kind):
         if name not in fields:
             fields[name] = Stated(value=value, assumed=reason)
     _described(blueprint, fields)
     return blueprint.model_copy(update={"fields": fields})
-
-
-def _changed(stated: Stated | None) -> bool:
-    return stated is not None and stated.assumed.startswith("changed by")
 
 
 def _following(blueprint: Blueprint, kind: str) -> list[tuple[str, Value, str]]:

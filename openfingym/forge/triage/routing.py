@@ -64,7 +64,9 @@ def _settled(
 
 
 def _is_guess(blueprint: Blueprint, name: str) -> bool:
-    return bool(blueprint.fields[name].assumed) and not blueprint.fields[name].assumed.startswith("changed by")
+    """Whether a value is neither the paper's nor a person's."""
+    stated = blueprint.fields[name]
+    return bool(stated.assumed) and not stated.is_a_persons
 
 
 def _forecasting(blueprint: Blueprint, paper: Paper) -> Route:

@@ -49,7 +49,7 @@ class TriageStage:
 def _given(blueprint: Blueprint) -> Route | None:
     """The kind that a person chose."""
     kind = blueprint.fields.get("kind")
-    if kind is None or not kind.assumed.startswith("changed by"):
+    if kind is None or not kind.is_a_persons:
         return None
     return Route("routed", str(kind.value), kind.assumed)
 
