@@ -11,8 +11,11 @@ from openfingym.forge.paper import PaperSection, PaperTable
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\x00-\x08\x0b-\x1f\x7f]")
 """Soft hyphens, marks of width and direction, control characters: what a reader of the page does not see."""
+_LIGATURES = re.compile("[\ufb00-\ufb06]")
 _LETTERS = re.compile(r"[^\W_]+")
 _ABSTRACT = re.compile(r"^abstract\b\W*", re.IGNORECASE)
+_BETWEEN = "\n\n"
+"""What stands between two paragraphs of a paper's text."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Composed:
 
 def tidy(text: str) -> str:
     """Text with one space where there was any, no ligatures and nothing invisible."""
-    plain = "".join(unicodedata.normalize("NFKC", c) if "\ufb00" <= c <= "\ufb06" else c for c in text)
+    plain = _LIGATURES.sub(lambda ligature: unicodedata.normalize("NFKC", ligature[0]), text)
     return " ".join(_INVISIBLE.sub("", plain).split())
 
 
@@ -54,23 +57,28 @@ def compose(blocks: list[Block]) -> Composed:
     """The text of the blocks, one blank line between two. A table is its caption and a line for each row, with `` | ``
     between its cells.
     """
-    text = title = ""
+    title, length = "", 0
     headings: list[tuple[str, int, int]] = []
     tables: list[PaperTable] = []
+    # Joined once at the end: a text that grows by one paragraph at a time is copied each time, which takes hours for a
+    # file of a million short ones.
+    paragraphs: list[str] = []
     for block in blocks:
         words = tidy(block.text)
         rows = tuple(tuple(tidy(cell) for cell in row) for row in block.rows)
         shown = "\n".join([*([words] if words else []), *(" | ".join(row) for row in rows)])
         if not shown:
             continue
-        start = len(text) + 2 if text else 0
-        text = f"{text}\n\n{shown}" if text else shown
+        start = length + len(_BETWEEN) if paragraphs else 0
+        paragraphs.append(shown)
+        length = start + len(shown)
         if block.kind == "title" and not title:
             title = words
         elif block.kind == "heading":
             headings.append((words, block.level, start))
         elif block.kind == "table":
             tables.append(PaperTable(words, rows, start))
+    text = _BETWEEN.join(paragraphs)
     ends = [start for _, _, start in headings[1:]] + [len(text)] * bool(headings)
     sections = tuple(PaperSection(*heading, end) for heading, end in zip(headings, ends, strict=True))
     return Composed(title, _abstract(text, sections), text, sections, tuple(tables))
@@ -80,7 +88,7 @@ def _abstract(text: str, sections: tuple[PaperSection, ...]) -> str:
     for section in sections:
         if _ABSTRACT.match(section.title):
             return text[section.start + len(section.title) : section.end].strip()
-    for paragraph in text.split("\n\n")[:12]:
+    for paragraph in text.split(_BETWEEN, 12)[:12]:
         if found := _ABSTRACT.match(paragraph):
             return paragraph[found.end() :]
     return ""
