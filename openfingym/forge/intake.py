@@ -27,6 +27,7 @@ def take_in(forge: ForgeFolder, source: str | Path) -> Iterator[tuple[PaperFolde
 
     Raises:
         UsageError: there is no such file or folder, or the extra ``forge`` is missing.
+        DataError: arXiv refuses the query, or cannot be reached.
         StoreError: a paper cannot be written.
     """
     for harvested in harvest(source, known=_accepted_before(forge), cache=forge.root / "downloads"):

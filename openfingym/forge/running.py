@@ -27,6 +27,7 @@ def run_forge(
 
     Raises:
         UsageError: another process works in the forge, there is no such source, or the extra ``forge`` is missing.
+        DataError: arXiv refuses the query, or cannot be reached.
         StoreError: something cannot be written, as on a full disk.
     """
     from openfingym.forge.proving.install import install
