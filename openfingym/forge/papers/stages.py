@@ -1,4 +1,4 @@
-"""The stages ``screen`` and ``read``: is a paper in scope, and does it say enough for a task?"""
+"""The stages ``screen`` and ``read``: whether a paper is in scope, and whether it says enough for a task."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 
 _ROOM = "openfingym.forge.papers"
 FAMILIES = ("forecasting", "generation", "fraud", "trading")
+"""Families of tasks that a paper may be about."""
 _MOST_SHOWN = 200_000
-"""Characters of a paper that a model is shown."""
+"""Characters of a paper that a model is shown by stage ``read``."""
+# The code of a refusal, and what was expected, for each question.
 _MEANING = {
     "protocol": ("no-protocol", "an experimental protocol (what is predicted, how data are split, over which horizon)"),
     "metrics": ("no-metric", "a metric that is defined well enough to be computed"),
@@ -25,10 +27,14 @@ _MEANING = {
 
 @dataclass(frozen=True)
 class _Verdict:
+    """A model's answer to one question about a paper."""
+
     holds: bool
     why: str
     quotations: tuple[Quotation, ...]
+    """Words of the paper that the answer rests on, each of which is in its text."""
     family: str = ""
+    """Family of the paper's task; empty where that is not asked for."""
 
 
 class ScreenStage:
@@ -52,7 +58,7 @@ class ScreenStage:
             candidate.asking, "generator", self.name, prompt, of_json(lambda value: _screened(value, quoted, end))
         )
         if answer.value is None:
-            return _malformed(self.name, answer.complaints)
+            return _malformed(self.name, answer.why)
         verdict = answer.value
         facts = {"family": verdict.family, "why": verdict.why, "tries": len(answer.complaints) + 1}
         if verdict.holds:
@@ -75,7 +81,7 @@ class ReadStage:
         answer = ask_for(candidate.asking, "generator", self.name, prompt, of_json(lambda value: _read(value, text)))
         notes = instructions(paper)
         if answer.value is None:
-            return _malformed(self.name, answer.complaints, notes)
+            return _malformed(self.name, answer.why, notes)
         reasons = tuple(
             RejectionReason(
                 _MEANING[name][0],
@@ -96,24 +102,26 @@ class ReadStage:
 
 
 def _opening(paper: Paper) -> str:
-    """What stands for an abstract where there is none: the beginning of the text behind the title."""
+    """What is shown in place of an abstract where there is none: the beginning of the text behind the title."""
     return paper.text.removeprefix(paper.title).strip()[:2000]
 
 
 def _end_of(paper: Paper, shown: str) -> int:
-    """Offset before which all that was shown stands in the text."""
+    """Offset in the paper's text behind all that was shown, within which quotations have to stand."""
+    # The last words tell the place; where the text does not have them, all of it is allowed.
     last = shown.rstrip()[-60:]
     at = paper.text.find(last)
     return at + len(last) if at >= 0 else len(paper.text)
 
 
-def _malformed(stage: str, complaints: tuple[str, ...], notes: tuple[RejectionReason, ...] = ()) -> StageResult:
-    text = f"no usable answer in {len(complaints)} tries; the last: {complaints[-1] if complaints else 'none'}"
-    return StageResult(stage, "refused", (RejectionReason("malformed-answer", text),), notes)
+def _malformed(stage: str, why: str, notes: tuple[RejectionReason, ...] = ()) -> StageResult:
+    return StageResult(stage, "refused", (RejectionReason("malformed-answer", why),), notes)
 
 
 def _screened(value: object, text: QuotedText, end: int) -> _Verdict:
+    """The answer to ``screen``, checked."""
     verdict = _verdict(value, "in_scope", text, "", end)
+    # Checked by the line above; this tells the type checker.
     assert isinstance(value, dict)
     family = value.get("family")
     if verdict.holds and family not in FAMILIES:
@@ -122,6 +130,7 @@ def _screened(value: object, text: QuotedText, end: int) -> _Verdict:
 
 
 def _read(value: object, text: QuotedText) -> dict[str, _Verdict]:
+    """The answers to ``read`` by question, checked; everything wrong with them is reported at once."""
     if not isinstance(value, dict):
         raise AnswerError("expected a JSON object with protocol, metrics and public_data")
     problems, found = [], {}
@@ -136,7 +145,18 @@ def _read(value: object, text: QuotedText) -> dict[str, _Verdict]:
 
 
 def _verdict(value: Any, key: str, text: QuotedText, where: str, end: int | None) -> _Verdict:
-    """A verdict, each of whose quotations is in the text: an invented one makes the answer malformed."""
+    """A verdict, each of whose quotations is in the text.
+
+    Args:
+        value: the answer, as JSON has it.
+        key: name of the answer's yes or no.
+        text: the paper's text.
+        where: how complaints begin.
+        end: offset behind which no quotation may stand; None for anywhere.
+
+    Raises:
+        AnswerError: the answer is malformed, or has a quotation that is not in the text: it may be invented whole.
+    """
     if not isinstance(value, dict) or not isinstance(value.get(key), bool):
         raise AnswerError(f'{where}expected an object with "{key}" as true or false')
     why, quotes = value.get("why", ""), value.get("quotations")
