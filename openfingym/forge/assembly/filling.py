@@ -85,11 +85,13 @@ def filled(blueprint: Blueprint, provenance: ForgeProvenance, name: str) -> Blue
     values |= {f"scoring.metrics.{metric.bank}.relative_weight": 1.0 / len(added) for metric in added}
     assumed = sorted(key for key, stated in blueprint.fields.items() if stated.assumed)
     ranked = f" Ranked by {', '.join(metric.bank for metric in added)}: none of the paper's metrics is proper."
+    lacking = [plain(metric.name, 40) for metric in blueprint.metrics if not metric.bank]
+    without = f" Without {', '.join(lacking)}: not in the bank of metrics."
     values |= {
         "task.version": "1.0.0",
         "provenance.paper": f"{blueprint.paper}: {plain(blueprint.title)}",
         "provenance.note": plain(
-            f"Forged.{ranked if added else ''} Assumed where the paper does not say it: "
+            f"Forged.{ranked if added else ''}{without if lacking else ''} Assumed where the paper does not say it: "
             f"{', '.join(assumed) or 'nothing'}.",
             900,
         ),
@@ -252,15 +254,20 @@ def _is_process(name: str) -> bool:
 
 
 def _metrics(blueprint: Blueprint) -> list[MetricBlueprint]:
-    """Metrics of the bank with shares that add up to 1; the same one twice is one."""
+    """The metrics that the bank has, with shares that add up to 1; the same one twice is one.
+
+    A metric that the bank lacks is left out: it is a package in the paper's folder, and counts once a person has
+    installed it and had stage ``rewards`` done again.
+    """
     from openfingym.metrics.registry import find_metric
 
-    unmatched = [metric for metric in blueprint.metrics if not metric.bank]
-    if unmatched or not blueprint.metrics:
-        what = f"{plain(unmatched[0].name)!r} is none of the bank" if unmatched else "there is none"
-        raise UnfitError("no-metric", f"every metric must be one of the bank; {what}")
+    known = [metric for metric in blueprint.metrics if metric.bank]
+    if not known:
+        names = ", ".join(repr(plain(metric.name)) for metric in blueprint.metrics)
+        what = f"the bank has none of {names}" if names else "there is none"
+        raise UnfitError("no-metric", f"a metric must be one of the bank; {what}")
     weights: dict[str, float] = {}
-    for metric in blueprint.metrics:
+    for metric in known:
         find_metric(metric.bank)
         share = metric.weight.value
         own = float(share) if isinstance(share, int | float) and share > 0 else 1.0
@@ -268,7 +275,7 @@ def _metrics(blueprint: Blueprint) -> list[MetricBlueprint]:
     total, names = sum(weights.values()), list(weights)
     shares = {name: round(weights[name] / total, 9) for name in names}
     shares[names[-1]] = round(1.0 - sum(shares[name] for name in names[:-1]), 9)
-    by_bank = {metric.bank: metric for metric in reversed(blueprint.metrics)}
+    by_bank = {metric.bank: metric for metric in reversed(known)}
     return [by_bank[name].model_copy(update={"weight": _stated(shares[name])}) for name in names]
 
 

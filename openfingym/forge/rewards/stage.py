@@ -125,7 +125,8 @@ def _new(
         files.append(str(path.relative_to(candidate.folder)))
     text = (
         f"{metric.name} is new: admitted as {name}, and left out of the task until somebody has read and installed it: "
-        f"pip install {candidate.folder / FOLDER / name}"
+        f"pip install {candidate.folder / FOLDER / name}; then remove {candidate.folder / 'rewards.json'}, and run the "
+        "forge again"
     )
     return replace(decision, notes=(*decision.notes, RejectionReason("metric-new", text))), files
 

@@ -102,6 +102,15 @@ def test_a_hostile_column_is_no_series(tmp_path: Path) -> None:
     assert caught.value.reason.code == "data-changed"
 
 
+def test_a_metric_that_the_bank_lacks_is_left_out_and_named(tmp_path: Path) -> None:
+    lacking = metric("", 0.5).model_copy(update={"name": "log-cosh"})
+    blueprint = forecast_blueprint().model_copy(update={"metrics": [metric("mae", 0.25), lacking]})
+    files, _ = assembled(blueprint, write_data(tmp_path))
+    ours = tomllib.loads(files["task.toml"].decode())["metadata"]["openfingym"]
+    assert [(row["name"], row["weight"]) for row in ours["scoring"]["metrics"]] == [("mae", 1.0)]
+    assert "Without log-cosh" in ours["provenance"]["note"]
+
+
 def _without_metric() -> Blueprint:
     return forecast_blueprint().model_copy(update={"metrics": [metric("")]})
 
