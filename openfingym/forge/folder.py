@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -313,6 +314,20 @@ class ForgeFolder:
             yield
 
 
+def remove_at_once(folder: Path) -> None:
+    """Remove a folder so that nobody meets half of it.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    # Renamed first, which takes no time; a name with a dot in front is no task's.
+    aside = folder.with_name(f".{folder.name}.gone")
+    # What a process that was killed left there.
+    shutil.rmtree(aside, ignore_errors=True)
+    folder.rename(aside)
+    shutil.rmtree(aside)
+
+
 _PAPER = TypeAdapter(Paper)
 _RESULT = TypeAdapter(StageResult)
 _KEPT = TypeAdapter(KeptResult)
@@ -320,6 +335,7 @@ T = TypeVar("T")
 
 
 def _read(path: Path, adapter: TypeAdapter[T]) -> T:
+    """The record in a file."""
     try:
         return adapter.validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:

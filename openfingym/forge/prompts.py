@@ -58,7 +58,7 @@ def fence(text: str, label: str) -> str:
     """A text between two marks that it cannot contain: the marks hold the digest of the text itself.
 
     Args:
-        text: material from outside.
+        text: material from outside, such as a paper, a script or an answer.
         label: what the text is, in capitals, such as ``PAPER``.
     """
     # A digest and no random number: the same prompt has to come again, or its recorded answer would not be found.

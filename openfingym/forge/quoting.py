@@ -22,7 +22,7 @@ def quotation_at(paper: Paper, start: int, end: int) -> Quotation:
     """The quotation of a stretch of a paper's text.
 
     Args:
-        paper: the paper.
+        paper: the paper that is quoted.
         start: offset of the stretch's first character.
         end: offset behind its last character.
     """

@@ -123,7 +123,7 @@ def _lines(table: Table, order: Sequence[str], place: str, words: AuthorWords) -
     """The lines of a table.
 
     Args:
-        table: the table.
+        table: values of the table by their keys.
         order: the keys that come first, in order.
         place: name of the table, as the author's words have it.
         words: the author's comments and spellings.

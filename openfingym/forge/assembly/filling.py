@@ -245,7 +245,7 @@ def _typed(value: Value, form: object, name: str, blueprint: Blueprint) -> Value
     """A value as the type that the contract has for it: a person writes 5.0 for 5, and 1 for 1.0.
 
     Args:
-        value: the value.
+        value: the value that a blueprint or a default has.
         form: annotation of the key in the contract.
         name: name of the field.
         blueprint: the blueprint, for the quotations of a value that is wrong.

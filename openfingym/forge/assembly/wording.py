@@ -60,7 +60,7 @@ def plain(text: str, most: int = 160) -> str:
     """A text on one line without the marks that TOML, HTML or Markdown read as their own, for people alone.
 
     Args:
-        text: text from outside.
+        text: text from outside, such as the title of a paper.
         most: largest number of characters; the rest is cut off.
     """
     kept = re.sub(r"[^A-Za-z0-9 .,;:()/'&%+-]", " ", text)

@@ -161,7 +161,7 @@ def payload_fault(content: bytes, blueprint: Blueprint) -> RejectionReason | Non
     as it stands.
 
     Args:
-        content: the answer's bytes.
+        content: bytes of the answer.
         blueprint: what the paper says of its data.
     """
     if content[:512].lstrip().lower().startswith((b"<!doctype", b"<html")):

@@ -152,8 +152,8 @@ def _unexplained(inputs: NDArray[np.float64], wanted: NDArray[np.float64]) -> ND
     """Variance of each wanted column that a linear regression on the inputs leaves.
 
     Args:
-        inputs: float64[rows, inputs].
-        wanted: float64[rows, columns].
+        inputs: what the regression is given, float64[rows, inputs].
+        wanted: what it is to explain, float64[rows, columns].
     """
     # Scaled, so that least squares are well conditioned whatever the units are; a constant input stays as it is.
     width = inputs.std(axis=0)
@@ -204,7 +204,7 @@ def target_given_away(frame: pd.DataFrame, blueprint: Blueprint) -> list[Rejecti
     name and by value.
 
     Args:
-        frame: the table.
+        frame: the table, by time, or by number if its rows have no time.
         blueprint: what the paper says of its target and features.
     """
     targets = texts(blueprint.value("data.target"))

@@ -84,7 +84,7 @@ def wanted_of(blueprint: Blueprint, abstract: str = "") -> Wanted:
     """What a blueprint says of its data.
 
     Args:
-        blueprint: the blueprint.
+        blueprint: the blueprint whose data are wanted.
         abstract: abstract of the paper, which may name what the blueprint does not; empty to leave it out.
     """
     about = [stated for name, stated in blueprint.fields.items() if name.startswith(("data.", "dataset.", "panel"))]
@@ -129,7 +129,7 @@ def matches(blueprint: Blueprint, among: Iterable[KnownData] | None = None, abst
     """Every data set with its score, the best first.
 
     Args:
-        blueprint: what is wanted.
+        blueprint: the blueprint whose data are wanted.
         among: the data sets to look at; None for all of the library.
         abstract: abstract of the paper, which may name what the blueprint does not.
     """
@@ -168,7 +168,7 @@ def _against(wanted: Wanted, data: KnownData, parts: dict[str, float]) -> list[s
 
     Args:
         wanted: what the blueprint wants.
-        data: the data set.
+        data: the data set that is looked at.
         parts: how well it serves, from 0 to 1, by the names of :data:`_WEIGHTS`.
     """
     objections = []

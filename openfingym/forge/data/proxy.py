@@ -200,7 +200,7 @@ def recording_proxy(folder: Path, proxy: RecordingProxy) -> Iterator[RecordingPr
     Args:
         folder: folder in which its socket is made, :data:`SOCKET`. A socket's path may have about a hundred characters,
             and so the folder's must be short.
-        proxy: the proxy.
+        proxy: the proxy to serve, which keeps the log.
     """
 
     class Handler(BaseHTTPRequestHandler):

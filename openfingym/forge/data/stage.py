@@ -134,7 +134,7 @@ def _library(
         taken: provenance of the data, with the parts that are used.
         best: the match that was taken.
         blueprint: what the paper says of its data.
-        root: the candidate's folder.
+        root: folder of the candidate.
         facts: facts of the result, which are added to.
     """
     from openfingym.data import datasets

@@ -141,7 +141,7 @@ def _stated(name: str, claim: object, text: QuotedText, place: str, readings: Re
         claim: the claim, as JSON has it.
         text: text of the paper.
         place: where in the answer the claim stands, for the complaint.
-        readings: receives the complaint.
+        readings: what was read so far, to whose problems the complaint is added.
     """
     quote = claim.get("quote") if isinstance(claim, Mapping) else None
     if not isinstance(claim, Mapping) or not isinstance(quote, str) or "value" not in claim:

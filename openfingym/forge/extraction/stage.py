@@ -114,7 +114,7 @@ def parts_of(paper: Paper, longest: int) -> list[str]:
     """A paper's text in parts, cut between sections, or else between paragraphs.
 
     Args:
-        paper: the paper.
+        paper: the paper whose text is divided.
         longest: largest number of characters of a part.
     """
     if len(paper.text) <= longest:

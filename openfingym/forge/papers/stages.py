@@ -150,8 +150,8 @@ def _verdict(value: Any, key: str, text: QuotedText, where: str, end: int | None
     Args:
         value: the answer, as JSON has it.
         key: name of the answer's yes or no.
-        text: the paper's text.
-        where: how complaints begin.
+        text: text of the paper, in which quotations are looked for.
+        where: words with which each complaint begins.
         end: offset behind which no quotation may stand; None for anywhere.
 
     Raises:

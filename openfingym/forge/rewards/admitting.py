@@ -155,7 +155,7 @@ def free_name(name: str, taken: Sequence[str]) -> str:
     """A name for the bank, made of the name that a paper gives its metric.
 
     Args:
-        name: the paper's name.
+        name: name by which the paper calls its metric.
         taken: names that other metrics have.
 
     Returns:

@@ -37,7 +37,7 @@ def random_calls(problem: Problem, seed: int = 0, draws: int = DRAWS) -> tuple[l
     Args:
         problem: the kind of question.
         seed: number from which all draws follow.
-        draws: number of questions.
+        draws: number of questions that are drawn.
 
     Returns:
         The arguments of each call, and the options that metrics of this kind are called with.

@@ -97,7 +97,7 @@ def _by_numbers(
     """Decide about a metric whose formula was translated twice, by the values of both translations.
 
     Args:
-        candidate: the paper.
+        candidate: the paper, in whose journal the comparison is recorded.
         start: the decision so far, with both translations.
         named: the metric of the bank that has its name; None where none has.
         bank: all metrics that there are, by name.

@@ -70,7 +70,7 @@ def by_name(name: str, bank: Mapping[str, Metric], problems: tuple[Problem, ...]
     Args:
         name: name by which the paper calls its metric. A name in brackets counts as well as what stands before it:
             ``Area under the ROC curve (AUROC)``.
-        bank: metrics by name.
+        bank: all metrics that there are, by name.
         problems: kinds of question that the metric may be asked on.
     """
     said = {plain(part) for part in (name, re.sub(r"\([^)]*\)", "", name), *re.findall(r"\(([^)]*)\)", name))} - {""}

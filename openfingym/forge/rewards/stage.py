@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from openfingym.errors import UsageError
@@ -128,20 +129,24 @@ def _new(
         )
     except UsageError as error:
         return _refused(decision, "not-admitted", str(error)), []
-    files = []
-    for file, text in plug_in(record, made.code).items():
-        path = candidate.folder / FOLDER / name / file
+    package = candidate.folder / FOLDER / name
+    text = (
+        f"{metric.name} is new: admitted as {name}, and left out of the task until somebody has read and installed it: "
+        f"pip install {package}; then remove {candidate.folder / 'rewards.json'}, and run the forge again"
+    )
+    noted = replace(decision, notes=(*decision.notes, RejectionReason("metric-new", text)))
+    return noted, [str(path.relative_to(candidate.folder)) for path in _left(package, plug_in(record, made.code))]
+
+
+def _left(package: Path, files: Mapping[str, str]) -> list[Path]:
+    """Leave the files of a new metric's package for a person to read and install; gives their paths."""
+    paths = [package / name for name in files]
+    for path, text in zip(paths, files.values(), strict=True):
         with store_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(path) as stream:
                 stream.write(text)
-        files.append(str(path.relative_to(candidate.folder)))
-    text = (
-        f"{metric.name} is new: admitted as {name}, and left out of the task until somebody has read and installed it: "
-        f"pip install {candidate.folder / FOLDER / name}; then remove {candidate.folder / 'rewards.json'}, and run the "
-        "forge again"
-    )
-    return replace(decision, notes=(*decision.notes, RejectionReason("metric-new", text))), files
+    return paths
 
 
 def _refused(decision: MetricDecision, code: str, text: str) -> MetricDecision:
