@@ -329,8 +329,8 @@ def _metrics(blueprint: Blueprint) -> list[MetricBlueprint]:
 
     known = [metric for metric in blueprint.metrics if metric.bank]
     if not known:
-        names = ", ".join(repr(plain(metric.name)) for metric in blueprint.metrics)
-        what = f"the bank has none of {names}" if names else "there is none"
+        lacking = ", ".join(repr(plain(metric.name)) for metric in blueprint.metrics)
+        what = f"the bank has none of {lacking}" if lacking else "there is none"
         raise UnfitError("no-metric", f"a metric must be one of the bank; {what}")
     weights: dict[str, float] = {}
     for metric in known:
