@@ -54,6 +54,13 @@ class Progress:
     kept: KeptResult
     """Result of the last stage that was done."""
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the result is written down. It is not where a file of the paper cannot be read: the file stays as it
+        is.
+        """
+        return bool(self.kept.digest)
+
 
 @dataclass(frozen=True)
 class BrokenOff:

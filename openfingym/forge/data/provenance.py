@@ -89,7 +89,7 @@ def data_again(folder: Path) -> str:
 def licence_says(text: str) -> Literal["allows", "forbids", "unknown"]:
     """Whether a licence in words allows data to be passed on."""
     lower = text.lower()
-    # First: "free for research, not to be redistributed" does both.
+    # First: "freely available, but no redistribution" has words of both.
     if _FORBIDS.search(lower):
         return "forbids"
     return "allows" if _ALLOWS.search(lower) else "unknown"

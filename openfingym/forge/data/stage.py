@@ -186,7 +186,7 @@ def _named_as_held(blueprint: Blueprint, best: ColumnMatch, measure: str) -> Blu
     target = fields.get("data.target")
     if target is not None and isinstance(target.value, str):
         fields["data.target"] = target.model_copy(update={"value": best.series.get(target.value, target.value)})
-    # What a panel of the library measures is known: the blueprint's word decides only about its unit.
+    # What a panel of the library measures is known, whatever the blueprint says.
     if measure == "mixed":
         fields.pop("data.measure", None)
         fields.pop("data.unit", None)

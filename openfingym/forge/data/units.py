@@ -118,7 +118,7 @@ def _wrong_return(values: NDArray[np.float64], unit: str) -> str:
         memory = float(centred[1:] @ centred[:-1] / (centred @ centred))
         if memory > 0.9:
             return f"all are above 0 and each near the one before (autocorrelation {memory:.3f}): levels, not returns"
-    # Returns of markets vary by a few percent at most, from hours to months.
+    # A deviation of 0.05 percent is too small for returns of a market, and one of 50 percent too large.
     if _PERCENT.search(unit) and 0 < spread < 0.05:
         return f"their standard deviation is {spread:.2g}: fractions, not percent"
     if not _PERCENT.search(unit) and not _BASIS.search(unit) and spread > 0.5:

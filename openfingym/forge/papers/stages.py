@@ -91,14 +91,14 @@ class ReadStage:
             for name, verdict in answer.value.items()
             if not verdict.holds
         )
-        found = tuple(
+        present = tuple(
             RejectionReason(f"has-{name.replace('_', '-')}", verdict.why or _MEANING[name][1], verdict.quotations)
             for name, verdict in answer.value.items()
             if verdict.holds
         )
         facts: dict[str, object] = {name: verdict.holds for name, verdict in answer.value.items()}
         facts["tries"] = len(answer.complaints) + 1
-        return StageResult(self.name, "refused" if reasons else "passed", reasons, notes + found, facts)
+        return StageResult(self.name, "refused" if reasons else "passed", reasons, notes + present, facts)
 
 
 def _opening(paper: Paper) -> str:
@@ -133,15 +133,15 @@ def _read(value: object, text: QuotedText) -> dict[str, _Verdict]:
     """The answers to ``read`` by question, checked; everything wrong with them is reported at once."""
     if not isinstance(value, dict):
         raise AnswerError("expected a JSON object with protocol, metrics and public_data")
-    problems, found = [], {}
+    problems, verdicts = [], {}
     for name in _MEANING:
         try:
-            found[name] = _verdict(value.get(name), "found", text, f"{name}: ", None)
+            verdicts[name] = _verdict(value.get(name), "found", text, f"{name}: ", None)
         except AnswerError as error:
             problems.append(str(error))
     if problems:
         raise AnswerError("\n".join(problems))
-    return found
+    return verdicts
 
 
 def _verdict(value: Any, key: str, text: QuotedText, where: str, end: int | None) -> _Verdict:
@@ -166,7 +166,8 @@ def _verdict(value: Any, key: str, text: QuotedText, where: str, end: int | None
         raise AnswerError(f"{where}what is found needs at least one quotation")
     if not value[key] and not why.strip():
         raise AnswerError(f'{where}what is not found needs a reason in "why"')
-    found, problems = [], []
+    quotations, problems = [], []
+    # The first ten are enough, and bound what an answer costs to check.
     for quote in quotes[:10]:
         quotation = text.find(quote, before=end)
         if quotation is None:
@@ -174,7 +175,7 @@ def _verdict(value: Any, key: str, text: QuotedText, where: str, end: int | None
                 f"{where}the text has no such words (at most {LONGEST} characters, exactly as there): {quote[:120]!r}"
             )
         else:
-            found.append(quotation)
+            quotations.append(quotation)
     if problems:
         raise AnswerError("\n".join(problems))
-    return _Verdict(value[key], why.strip()[:500], tuple(found))
+    return _Verdict(value[key], why.strip()[:500], tuple(quotations))

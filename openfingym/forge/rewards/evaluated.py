@@ -92,7 +92,7 @@ def evaluate(code: str, calls: Sequence[Call], limits: CodeLimits = LIMITS) -> l
 
 def _kept(stored: dict[str, NDArray[Any]], values: NDArray[Any]) -> str:
     """The key of an array among those that are sent, to which it is added if it is not there."""
-    # Calls share most of their arrays: sent once for each, they would not fit into the sandbox.
+    # Calls share most of their arrays, each of which is sent once.
     for key, other in stored.items():
         if other is values or (
             other.shape == values.shape and other.dtype == values.dtype and np.array_equal(other, values)

@@ -256,9 +256,7 @@ def test_a_new_metric_is_left_out_until_a_person_installs_it(tmp_path: Path) -> 
     ("bank", "words"),
     [([1.0, 2.0, 0.5, 3.0, 0.0], "the square of it"), ([1.0, -2.0, 0.5, -3.0, 0.0], None)],
 )
-def test_a_formula_follows_from_another_only_where_it_ranks_answers_alike(
-    bank: list[float], words: str | None
-) -> None:
+def test_a_formula_follows_from_another_only_where_it_ranks_answers_alike(bank: list[float], words: str | None) -> None:
     found = relation([value**2 for value in bank], bank)
     assert (found.words if found else None) == words
 
