@@ -110,22 +110,23 @@ def run(
     from openfingym.forge.folder import ForgeFolder
     from openfingym.forge.running import run_forge
 
-    begun = ForgeFolder.begin(out, _settings(**settings))
+    folder = ForgeFolder.begin(out, _settings(**settings))
+    # Only the papers of this call: the folder may hold others from earlier ones.
     last: dict[str, Progress] = {}
-    for progress in run_forge(begun, papers, jobs=jobs, upto=upto):
+    for progress in run_forge(folder, papers, jobs=jobs, upto=upto):
         last[progress.key] = progress
         if not as_json:
             _echo_progress(progress)
     # A paper with a file that cannot be read failed, and its folder does not say so.
     rows = [
-        _status(begun.paper(key)) if progress.is_kept else _row(key, progress.kept.result)
+        _status(folder.paper(key)) if progress.is_kept else _row(key, progress.kept.result)
         for key, progress in sorted(last.items())
     ]
     if as_json:
         print_json(rows)
     else:
         _echo_status(rows)
-        click.echo(f"installed tasks: {begun.tasks}")
+        click.echo(f"installed tasks: {folder.tasks}")
     if any(row["state"] == "failed" for row in rows):
         ctx.exit(4)
 
@@ -297,6 +298,7 @@ def _echo_progress(progress: Progress) -> None:
 
 
 def _status(paper: PaperFolder) -> dict[str, object]:
+    """How far a paper came, and why it ended there, as plain values."""
     from openfingym.forge.folder import UnreadableRecordError
 
     try:
@@ -310,6 +312,7 @@ def _status(paper: PaperFolder) -> dict[str, object]:
 
 
 def _row(key: str, result: StageResult) -> dict[str, object]:
+    """A paper's last result, as plain values."""
     codes = ", ".join(reason.code for reason in result.reasons)
     return {"paper": key, "stage": result.stage, "state": result.state, "why": codes}
 
