@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openfingym.forge.blueprint import Blueprint, Stated
     from openfingym.forge.folder import ForgeSettings, KeptResult, PaperFolder
     from openfingym.forge.pipeline import Progress
-    from openfingym.forge.stage import RejectionReason
+    from openfingym.forge.stage import RejectionReason, StageResult
 
 
 UPTO = ("screen", "read", "extract", "triage", "data", "rewards", "assemble", "prove", "install")
@@ -113,12 +113,16 @@ def run(
 
     folder = ForgeFolder.begin(out, _settings(**settings))
     # Only the papers of this call: the folder may hold others from earlier ones.
-    keys = set()
+    last: dict[str, Progress] = {}
     for progress in run_forge(folder, papers, jobs=jobs, upto=upto):
-        keys.add(progress.key)
+        last[progress.key] = progress
         if not as_json:
             _echo_progress(progress)
-    rows = [_status(folder.paper(key)) for key in sorted(keys)]
+    # A paper with a file that cannot be read failed, and its folder does not say so.
+    rows = [
+        _status(folder.paper(key)) if progress.is_kept else _row(key, progress.kept.result)
+        for key, progress in sorted(last.items())
+    ]
     if as_json:
         print_json(rows)
     else:
@@ -158,7 +162,7 @@ def show(forge: Path, paper: str, as_json: bool) -> None:
     folder = ForgeFolder.open(forge).find(paper)
     results = folder.results()
     blueprint = read_blueprint(folder.blueprint_path) if folder.blueprint_path.exists() else None
-    harvested = folder.paper() if (folder.path / "paper.json").exists() else None
+    harvested = folder.paper() if folder.has_paper else None
     if as_json:
         print_json(
             {
@@ -291,14 +295,29 @@ def _echo_progress(progress: Progress) -> None:
     result = progress.kept.result
     why = ", ".join(reason.code for reason in result.reasons)
     click.echo(printable(f"{progress.key}: {result.state} at {result.stage}" + (f" ({why})" if why else "")))
+    if not progress.is_kept:
+        for reason in result.reasons:
+            click.echo(printable(f"    {reason.text}"))
 
 
 def _status(paper: PaperFolder) -> dict[str, object]:
     """How far a paper came, and why it ended there, as plain values."""
-    stage, state = paper.state()
-    results = paper.results()
-    codes = [reason.code for reason in results[-1].result.reasons] if results else []
-    return {"paper": paper.key, "stage": stage, "state": state, "why": ", ".join(codes)}
+    from openfingym.forge.folder import UnreadableRecordError
+
+    try:
+        results = paper.results()
+    # One damaged record must not hide how the other papers ended.
+    except UnreadableRecordError as error:
+        return {"paper": paper.key, "stage": "", "state": "failed", "why": str(error)}
+    if not results:
+        return {"paper": paper.key, "stage": "", "state": "waiting", "why": ""}
+    return _row(paper.key, results[-1].result)
+
+
+def _row(key: str, result: StageResult) -> dict[str, object]:
+    """A paper's last result, as plain values."""
+    codes = ", ".join(reason.code for reason in result.reasons)
+    return {"paper": key, "stage": result.stage, "state": result.state, "why": codes}
 
 
 def _echo_status(rows: list[dict[str, object]]) -> None:

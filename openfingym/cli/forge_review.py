@@ -67,7 +67,7 @@ def review(
 def search(forge: Path, words: tuple[str, ...], as_json: bool) -> None:
     """Find what has all WORDS: papers, data sets, metrics, settings and tasks of a FORGE, and the shipped tasks."""
     from openfingym.forge.folder import ForgeFolder
-    from openfingym.forge.knowledge.base import rebuild
+    from openfingym.forge.knowledge.database import rebuild
 
     with rebuild(ForgeFolder.open(forge).root) as base:
         hits = [asdict(hit) for hit in base.search(" ".join(words))]
@@ -85,7 +85,7 @@ def search(forge: Path, words: tuple[str, ...], as_json: bool) -> None:
 def graph(forge: Path, only: str, form: str) -> None:
     """Show which tasks share data or metrics, those of a FORGE and the shipped ones."""
     from openfingym.forge.folder import ForgeFolder
-    from openfingym.forge.knowledge.base import rebuild
+    from openfingym.forge.knowledge.database import rebuild
     from openfingym.forge.knowledge.graph import shared_graph
 
     with rebuild(ForgeFolder.open(forge).root) as base:

@@ -3,7 +3,7 @@ assumed.
 
 A blueprint is a TOML file that a person may edit; whatever stands in it is checked again when it is read. Its fields
 have the names of the tables and keys of ``task.toml`` (``contract.lookback``, ``dataset.channels``), so that assembling
-a package is filling in a template. :data:`FIELDS` names those that are no keys of ``task.toml`` as well.
+a package is filling in a template. :data:`FIELDS` lists them, and those that ``task.toml`` does not have.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 FORMAT: Literal[1] = 1
+"""Version of the file's layout."""
 Scalar = bool | int | float | date | str
 Value = Scalar | list[Scalar] | None
+"""What a field may hold; None where the paper's task has nothing there."""
+CHANGED_BY = "changed by"
+"""Begins the reason of a value that a person gave."""
 
 
 class _Frozen(BaseModel):
@@ -26,9 +30,9 @@ class Quotation(_Frozen):
     """Words of a paper, and where they stand."""
 
     quote: str = Field(min_length=1)
-    """Exactly as in the paper's text."""
+    """The words exactly as they stand in the paper's text."""
     section: str
-    """Title of the section; empty before the first."""
+    """Title of the section that they stand in; empty before the first."""
     start: int = Field(ge=0)
     """Offset of the first character in the paper's text."""
 
@@ -39,7 +43,12 @@ class Stated(_Frozen):
     value: Value
     quotations: list[Quotation] = []
     assumed: str = ""
-    """Why it was assumed, where the paper does not say it."""
+    """Why the value was assumed, where the paper does not say it."""
+
+    @property
+    def is_a_persons(self) -> bool:
+        """Whether a person gave the value, which then stands whatever the paper and the rules say."""
+        return self.assumed.startswith(CHANGED_BY)
 
     @model_validator(mode="after")
     def _rests_on_something(self) -> Self:
@@ -54,6 +63,7 @@ class QuotedFigure(_Frozen):
     baseline: str
     """Name of the method as the paper writes it."""
     value: float
+    """The number, in the unit of its metric."""
     quotation: Quotation
 
 
@@ -61,27 +71,30 @@ class MetricBlueprint(_Frozen):
     """A metric as the paper has it."""
 
     name: str
-    """As the paper calls it."""
+    """Name by which the paper calls the metric."""
     formula: Stated
-    """LaTeX or words, as the paper has it."""
+    """Definition in LaTeX or in words, as the paper has it."""
     direction: Stated
-    """``lower`` or ``higher`` is better."""
+    """``lower`` or ``higher``: which of them is better."""
     unit: Stated
+    """Unit of the metric's values; None where it is that of the data."""
     weight: Stated
-    """Share in the total, more than 0."""
+    """Share of the metric in the total, more than 0."""
     bank: str = ""
-    """Name in the bank of metrics once it is matched or admitted; empty before."""
+    """Name of the metric in the bank once it is matched; empty before, and where the bank lacks it."""
     figures: list[QuotedFigure] = []
+    """The paper's own results by this metric."""
 
 
 class Contradiction(_Frozen):
     """Two places of a paper that do not agree about one field."""
 
     field: str
+    """Name of the field."""
     readings: list[Stated] = Field(min_length=2)
-    """What it says, each with its quotation; the blueprint holds the first."""
+    """The values that the paper states, each with its quotation; the blueprint holds the first."""
     why: str
-    """In one sentence."""
+    """What does not agree, in one sentence."""
 
 
 class Blueprint(_Frozen):
@@ -95,10 +108,10 @@ class Blueprint(_Frozen):
     name: str
     """Name of the task, in kebab-case."""
     fields: dict[str, Stated]
-    """By name: see :data:`FIELDS`, and the tables of ``task.toml``."""
+    """Values by the name of their field, as in :data:`FIELDS` or as ``TABLE.KEY`` of ``task.toml``."""
     metrics: list[MetricBlueprint] = []
     baselines: list[Stated] = []
-    """Names of the methods the paper compares with."""
+    """Names of the methods that the paper compares with."""
     contradictions: list[Contradiction] = []
 
     def value(self, field: str, default: Value = None) -> Value:
@@ -140,4 +153,5 @@ FIELDS: dict[str, str] = {
     "split.private": "share of the block that is scored",
     "split.embargo": "rows between two blocks, at least one horizon",
 }
-"""Fields of a blueprint by name; other names are tables and keys of ``task.toml``, as ``contract.low``."""
+"""Meaning of the fields of a blueprint, by name. Other names are tables and keys of ``task.toml``, as
+``contract.low``."""

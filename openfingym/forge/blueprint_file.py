@@ -1,6 +1,6 @@
-"""Blueprints as TOML files, which a person may edit, their digests, and what is different between two of them.
+"""Blueprints as TOML files, which a person may edit; their digests, and the differences between two of them.
 
-A table a field, so that a change of one is a few lines in a review::
+Each field is a table of its own, so that a change of one field is a few lines in a review::
 
     [fields."contract.horizon"]
     value = 5
@@ -30,6 +30,7 @@ from openfingym.files.whole import store_errors, write_text
 from openfingym.forge.blueprint import Blueprint, MetricBlueprint, Quotation, Stated, Value
 from openfingym.forge.vocabulary import problem_of
 
+# A person's value is known by how its reason begins, so these words have to be those of CHANGED_BY.
 _HEAD = """# What the paper's task is. Each value rests on quotations from the paper, or says why it is assumed.
 # To change one: write the new value, and assumed = "changed by NAME: why" in place of its quotations.
 """
@@ -40,10 +41,11 @@ class BlueprintChange:
     """What is different between two blueprints in one place."""
 
     place: str
-    """Name of the field, or of what stands beside the fields: ``metrics.RMSE.weight``."""
+    """Name of the field, or a path to what stands beside the fields, such as ``metrics.RMSE.weight``."""
     before: object
-    """None where it was not there."""
+    """The value before; None where there was none."""
     after: object
+    """The value after; None where there is none."""
 
 
 def write_blueprint(path: Path, blueprint: Blueprint) -> None:
@@ -63,33 +65,38 @@ def read_blueprint(path: Path) -> Blueprint:
         UsageError: it is no blueprint; the text names each place, what is wrong there and what is expected.
     """
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"{path}: no blueprint there; stage `extract` writes it") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as TOML ({error})") from None
-    return blueprint_of(found, str(path))
+    return blueprint_of(tables, str(path))
 
 
-def blueprint_of(found: Mapping[str, object], where: str) -> Blueprint:
+def blueprint_of(tables: Mapping[str, object], where: str) -> Blueprint:
     """A blueprint from the tables of its file.
 
+    Args:
+        tables: content of the file, as TOML reads it.
+        where: name of the file, with which each complaint begins.
+
     Raises:
-        UsageError: it is none.
+        UsageError: the tables are no blueprint.
     """
     try:
-        made = Blueprint.model_validate(_with_none(found))
+        blueprint = Blueprint.model_validate(_with_none(tables))
     except ValidationError as error:
         lines = [f"{where}: {_place(each['loc'])}: {each['msg']}" for each in error.errors()]
         raise UsageError("\n".join(lines)) from None
+    # After the form of the whole: what a field may hold depends on its name, which pydantic's types do not say.
     problems = [
         f'{where}: fields."{name}".value: {problem}'
-        for name, stated in made.fields.items()
+        for name, stated in blueprint.fields.items()
         if (problem := problem_of(name, stated.value))
     ]
     if problems:
         raise UsageError("\n".join(problems))
-    return made
+    return blueprint
 
 
 def blueprint_schema() -> dict[str, object]:
@@ -103,7 +110,7 @@ def blueprint_digest(blueprint: Blueprint) -> str:
 
 
 def changes(before: Blueprint, after: Blueprint) -> list[BlueprintChange]:
-    """What is different, place by place; quotations count only where they are all that is different."""
+    """What is different between two blueprints, place by place; quotations and reasons are not compared."""
     old, new = _places(before), _places(after)
     return [
         BlueprintChange(place, old.get(place), new.get(place))
@@ -113,9 +120,11 @@ def changes(before: Blueprint, after: Blueprint) -> list[BlueprintChange]:
 
 
 _NOTHING = object()
+"""Stands where a blueprint lacks a place, since None is a value."""
 
 
 def _places(blueprint: Blueprint) -> dict[str, object]:
+    """The values of a blueprint by their places."""
     places: dict[str, object] = {"title": blueprint.title, "name": blueprint.name}
     places |= {name: stated.value for name, stated in blueprint.fields.items()}
     for metric in blueprint.metrics:
@@ -125,19 +134,19 @@ def _places(blueprint: Blueprint) -> dict[str, object]:
         }
         places |= {
             f"{start}.bank": metric.bank,
-            f"{start}.figures": [(one.baseline, one.value) for one in metric.figures],
+            f"{start}.figures": [(figure.baseline, figure.value) for figure in metric.figures],
         }
     places["baselines"] = [stated.value for stated in blueprint.baselines]
     return places
 
 
 def _with_none(value: object) -> object:
-    """Tables of values as their file has them, with None for a value that was left out."""
+    """Tables of values as their file has them, with None for a value that was left out: TOML has no null."""
     if isinstance(value, Mapping):
-        made = {key: _with_none(each) for key, each in value.items()}
-        if {"quotations", "assumed"} & made.keys():
-            made.setdefault("value", None)
-        return made
+        table = {key: _with_none(each) for key, each in value.items()}
+        if {"quotations", "assumed"} & table.keys():
+            table.setdefault("value", None)
+        return table
     return [_with_none(each) for each in value] if isinstance(value, list) else value
 
 
@@ -176,15 +185,17 @@ def _stated(stated: Stated) -> str:
     if stated.assumed:
         lines.append(f"assumed = {_toml(stated.assumed)}")
     if stated.quotations:
-        lines += ["quotations = [", *(f"  {_quotation(one)}," for one in stated.quotations), "]"]
+        lines += ["quotations = [", *(f"  {_quotation(each)}," for each in stated.quotations), "]"]
     return "\n".join(lines)
 
 
-def _quotation(one: Quotation) -> str:
-    return f"{{ quote = {_toml(one.quote)}, section = {_toml(one.section)}, start = {one.start} }}"
+def _quotation(quotation: Quotation) -> str:
+    quote, section = _toml(quotation.quote), _toml(quotation.section)
+    return f"{{ quote = {quote}, section = {section}, start = {quotation.start} }}"
 
 
 def _toml(value: Value) -> str:
+    # A bool is an int of Python: JSON writes either as TOML does.
     if isinstance(value, bool | int):
         return json.dumps(value)
     if isinstance(value, float):
@@ -192,5 +203,6 @@ def _toml(value: Value) -> str:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, list):
-        return f"[{', '.join(_toml(one) for one in value)}]"
+        return f"[{', '.join(_toml(each) for each in value)}]"
+    # JSON's strings are TOML's, but that TOML forbids a bare DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,23 +2,28 @@
 
 ::
 
-    forge.toml                 what it was begun with
-    papers/KEY/paper.json      the paper as text, with the original file beside it
+    forge.toml                 settings that the forge was begun with
+    papers/KEY/paper.json      the paper as text
+    papers/KEY/original/       the file that the paper was read from
     papers/KEY/STAGE.json      what a stage found
     papers/KEY/blueprint.toml  the blueprint, which a person may edit
+    papers/KEY/data/           the data, and where they are from
+    papers/KEY/metrics/        new metrics, each a package that a person may install
     papers/KEY/journal.jsonl   every prompt and answer
+    papers/KEY/decisions.jsonl what people decided
     papers/KEY/task/           the assembled package
     tasks/NAME/                an installed task
 
-A stage's file is there whole once the stage is done, so that a forge that was killed goes on with what is missing. It
-names the digest of what it was made from: the paper, the models, and the file of the stage before. Where that is
-another now, or a person edited the blueprint, the stage is done again.
+The file of a stage appears whole once the stage is done, so that a forge that was killed goes on with what is missing.
+It holds the digest of what it was made from: the paper, the models, and the file of the stage before. If these are
+others by the next run, or a person edited the blueprint, the stage is done again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -36,6 +41,7 @@ from openfingym.forge.stage import STAGES, StageResult, StageState
 from openfingym.packages.toml_tables import toml_of
 
 FORMAT = 1
+"""Version of the folder's layout."""
 EDITED_FROM = "triage"
 """First stage that is done again after a person edited the blueprint."""
 
@@ -49,51 +55,51 @@ class ForgeSettings:
     reviewer: str
     """Model that reviews; may be the same."""
     base_url: str = ""
-    """Address of their endpoint; empty for that of the environment."""
+    """Address of the endpoint of both models; empty for the one that the environment names."""
     backend: str = "sandbox"
-    """What the programs of the trials run in: docker, sandbox or inline."""
+    """What the programs of the proofs run in: docker, sandbox or inline."""
     local_hosts: tuple[str, ...] = ()
     """Hosts with private addresses that download scripts may reach nevertheless, each ``host:port``, or
     ``host=address:port`` for one that is served there."""
     budget_usd: float | None = None
-    """US dollars that may be spent over all; None for no limit."""
+    """US dollars that may be spent over all papers and runs; None for no limit."""
     budget_tokens: int | None = None
-    """Tokens that may be used over all, prompts and answers; None for no limit."""
+    """Tokens of prompts and answers that may be used over all papers and runs; None for no limit."""
 
 
 _FREE = {"budget_usd": None, "budget_tokens": None, "local_hosts": ()}
-"""Settings that may be others when a forge is gone on with."""
+"""Settings that may change between two runs of a forge without anything being done again."""
 
 
 class UnreadableRecordError(StoreError):
-    """A file that the forge keeps of a paper is damaged, or is not there."""
+    """A file that the forge keeps of a paper is damaged, or is not there. It ends the work on that paper alone."""
 
 
 @dataclass(frozen=True)
 class KeptResult:
-    """What a stage found, as it is kept."""
+    """What a stage found, as it is written down."""
 
     result: StageResult
     made_from: str
-    """Digest of what it was made from."""
+    """Digest of what the result follows from: the record before it, the stage and the models."""
     blueprint: str
-    """Digest of the blueprint's file after the stage; empty where there was none."""
+    """SHA-256 of the blueprint's file after the stage; empty where there was none."""
     seconds: float
     """Wall time of the stage."""
     digest: str
-    """Digest of this record, without its seconds."""
+    """Digest of this record without its seconds, which differ from run to run."""
 
 
 class PaperFolder:
     """The folder of one paper."""
 
     def __init__(self, path: Path) -> None:
-        """The folder at a path, which need not be there yet."""
+        """The folder at a path, which need not exist yet."""
         self.path = path
 
     @property
     def key(self) -> str:
-        """Key of the paper."""
+        """Key of the paper, which names its folder."""
         return self.path.name
 
     @property
@@ -109,26 +115,32 @@ class PaperFolder:
             return ""
 
     def keep_paper(self, paper: Paper, name: str, original: bytes) -> None:
-        """Keep a paper and the file it was read from.
+        """Write a paper and the file it was read from into the folder.
 
         Args:
-            paper: the paper.
+            paper: the paper as it was read.
             name: name of the file it was read from.
-            original: its bytes.
+            original: bytes of that file.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: they cannot be written.
         """
         with store_errors(self.path):
             (self.path / "original").mkdir(parents=True, exist_ok=True)
+            # The last part alone: a name from outside may hold a path that leads elsewhere.
             (self.path / "original" / Path(name).name).write_bytes(original)
             write_json(self.path / "paper.json", asdict(paper))
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether a paper is kept here; a file that could not be read as one has a folder without it."""
+        return (self.path / "paper.json").exists()
 
     def paper(self) -> Paper:
         """The paper.
 
         Raises:
-            StoreError: it is not there, or damaged.
+            UnreadableRecordError: it is not there, or damaged.
         """
         return _read(self.path / "paper.json", _PAPER)
 
@@ -136,7 +148,7 @@ class PaperFolder:
         """What a stage found; None where it is not done.
 
         Raises:
-            StoreError: the record is damaged.
+            UnreadableRecordError: the record is damaged.
         """
         path = self.path / f"{stage}.json"
         if not path.exists():
@@ -144,15 +156,25 @@ class PaperFolder:
         return _read(path, _KEPT)
 
     def results(self) -> list[KeptResult]:
-        """What the stages found so far, in their order."""
+        """What the stages found so far, in their order.
+
+        Raises:
+            UnreadableRecordError: a record is damaged.
+        """
         return [kept for stage in STAGES if (kept := self.result(stage)) is not None]
 
     def keep_result(self, result: StageResult, made_from: str, seconds: float) -> KeptResult:
-        """Keep what a stage found, and forget what later stages had found before.
+        """Write down what a stage found, and forget what later stages had found before.
+
+        Args:
+            result: what the stage found.
+            made_from: digest of what the result follows from.
+            seconds: wall time of the stage.
 
         Raises:
             StoreError: it cannot be written.
         """
+        # Before the new record is there: a process that is killed in between leaves a shorter chain, never a false one.
         self.forget_from(result.stage)
         timeless = _RESULT.dump_python(result, mode="json") | {
             "made_from": made_from,
@@ -165,15 +187,24 @@ class PaperFolder:
         return kept
 
     def forget_from(self, stage: str) -> None:
-        """Remove the records of a stage and of those after it, the last first: a chain never has a gap."""
+        """Remove the records of a stage and of all stages after it.
+
+        Raises:
+            StoreError: one cannot be removed.
+        """
         with store_errors(self.path):
+            # The last first, so that a process that is killed in between leaves no gap in the chain.
             for later in reversed(STAGES[STAGES.index(stage) :]):
                 (self.path / f"{later}.json").unlink(missing_ok=True)
 
     def state(self) -> tuple[str, StageState]:
-        """The last stage that is done, and its state; ``("", "waiting")`` before the first."""
-        found = self.results()
-        return (found[-1].result.stage, found[-1].result.state) if found else ("", "waiting")
+        """The last stage that is done, and its state; ``("", "waiting")`` before the first.
+
+        Raises:
+            UnreadableRecordError: a record is damaged.
+        """
+        results = self.results()
+        return (results[-1].result.stage, results[-1].result.state) if results else ("", "waiting")
 
 
 class ForgeFolder:
@@ -186,26 +217,31 @@ class ForgeFolder:
 
     @classmethod
     def begin(cls, root: Path, settings: ForgeSettings) -> ForgeFolder:
-        """Begin a forge in a folder, or go on with the one there, with the budget and the local hosts given now.
+        """Begin a forge in a folder, or go on with the one there.
+
+        Args:
+            root: the folder, which is made if it is missing.
+            settings: the settings. Its budget and its local hosts replace those of a forge that is there already.
 
         Raises:
             UsageError: the forge there was begun with other models, or the folder holds something else.
             StoreError: it cannot be written.
         """
         if (root / "forge.toml").exists():
-            found = cls.open(root)
-            before, now = ({**asdict(one), **_FREE} for one in (found.settings, settings))
+            there = cls.open(root)
+            before, now = ({**asdict(each), **_FREE} for each in (there.settings, settings))
             if before != now:
                 changed = ", ".join(key for key in before if before[key] != now[key])
                 raise UsageError(
-                    f"{root}: this forge was begun with another {changed} ({found.settings.model}, reviewed by "
-                    f"{found.settings.reviewer}); choose another folder with --out, or say the same"
+                    f"{root}: this forge was begun with another {changed} ({there.settings.model}, reviewed by "
+                    f"{there.settings.reviewer}); choose another folder with --out, or say the same"
                 )
         elif root.exists() and any(root.iterdir()):
             raise UsageError(f"{root}: not empty, and no forge; choose another folder with --out")
         with store_errors(root):
             for folder in (root / "papers", root / "tasks"):
                 folder.mkdir(parents=True, exist_ok=True)
+                # What a killed process left half made.
                 remove_dead(folder)
             lines = [f"{key} = {toml_of(value)}" for key, value in asdict(settings).items() if value is not None]
             write_text(root / "forge.toml", "\n".join([f"format = {FORMAT}", *lines, ""]))
@@ -220,11 +256,12 @@ class ForgeFolder:
         """
         path = root / "forge.toml"
         try:
-            found = tomllib.loads(path.read_text(encoding="utf-8"))
-            if found.pop("format") != FORMAT:
+            stated = tomllib.loads(path.read_text(encoding="utf-8"))
+            if stated.pop("format") != FORMAT:
                 raise UsageError(f"{path}: written by another version of the forge; begin a new one with --out")
-            found["local_hosts"] = tuple(found.get("local_hosts", ()))
-            return cls(root, ForgeSettings(**found))
+
+            stated["local_hosts"] = tuple(stated.get("local_hosts", ()))
+            return cls(root, ForgeSettings(**stated))
         except FileNotFoundError:
             raise UsageError(
                 f"{root}: no forge there; begin one with `openfingym forge run PAPERS --model MODEL --out {root}`"
@@ -238,35 +275,35 @@ class ForgeFolder:
         return self.root / "tasks"
 
     def paper(self, key: str) -> PaperFolder:
-        """The folder of a paper, which need not be there."""
+        """The folder of a paper, which need not exist."""
         return PaperFolder(self.root / "papers" / key)
 
     def papers(self) -> list[PaperFolder]:
         """The folders of all papers, by key."""
-        found = [path for path in (self.root / "papers").iterdir() if path.is_dir() and not path.name.startswith(".")]
-        return [PaperFolder(path) for path in sorted(found)]
+        paths = [path for path in (self.root / "papers").iterdir() if path.is_dir() and not path.name.startswith(".")]
+        return [PaperFolder(path) for path in sorted(paths)]
 
     def find(self, name: str) -> PaperFolder:
-        """The paper whose key is, or alone begins with, a name.
+        """The paper that a name means: the one with this key, or the only one whose key begins with it.
 
         Raises:
             UsageError: there is none, or more than one.
         """
-        found = [paper for paper in self.papers() if paper.key.startswith(name)]
-        exact = [paper for paper in found if paper.key == name]
-        if len(exact or found) == 1:
-            return (exact or found)[0]
-        if found:
-            raise UsageError(f"{name!r} may be any of {', '.join(paper.key for paper in found)}; say more of it")
+        matches = [paper for paper in self.papers() if paper.key.startswith(name)]
+        exact = [paper for paper in matches if paper.key == name]
+        if len(exact or matches) == 1:
+            return (exact or matches)[0]
+        if matches:
+            raise UsageError(f"{name!r} may be any of {', '.join(paper.key for paper in matches)}; say more of it")
         raise UsageError(f"no paper {name!r} in {self.root}; `openfingym forge status {self.root}` lists them")
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        """Hold the forge, so that no other process works in it.
+        """Hold the lock of the forge for the time of the block, so that no other process works in it.
 
         Raises:
-            UsageError: another one does.
-            StoreError: it cannot be locked.
+            UsageError: another process holds it.
+            StoreError: the lock cannot be taken.
         """
         with store_errors(self.root):
             try:
@@ -277,6 +314,20 @@ class ForgeFolder:
             yield
 
 
+def remove_at_once(folder: Path) -> None:
+    """Remove a folder so that nobody meets half of it.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    # Renamed first, which takes no time; a name with a dot in front is no task's.
+    aside = folder.with_name(f".{folder.name}.gone")
+    # What a process that was killed left there.
+    shutil.rmtree(aside, ignore_errors=True)
+    folder.rename(aside)
+    shutil.rmtree(aside)
+
+
 _PAPER = TypeAdapter(Paper)
 _RESULT = TypeAdapter(StageResult)
 _KEPT = TypeAdapter(KeptResult)
@@ -284,6 +335,7 @@ T = TypeVar("T")
 
 
 def _read(path: Path, adapter: TypeAdapter[T]) -> T:
+    """The record in a file."""
     try:
         return adapter.validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:

@@ -1,8 +1,8 @@
-"""From papers to installed tasks: each paper through the stages, several at once, and on from wherever it stopped.
+"""From papers to installed tasks: each paper goes through the stages, several at once, on from wherever it stopped.
 
-Every paper is worked on in a process of its own, so that whatever a paper brings about ends that paper alone. Tasks are
-installed one after another in order of their papers' keys, so that of two tasks that are the same it is always the same
-one that stays.
+Every paper is worked on in a process of its own, so that a crash that one paper causes ends the work on that paper
+alone. Tasks are installed one after another in order of their papers' keys, so that of two tasks that are the same it
+is always the same one that stays.
 """
 
 from __future__ import annotations
@@ -35,21 +35,31 @@ from openfingym.forge.folder import (
 from openfingym.forge.stage import STAGES, CandidateTask, ForgeAsking, RejectionReason, Stage, StageResult
 
 AT_ONCE = 2
-"""Papers that are worked on at once, where nothing is said."""
+"""Papers that are worked on at the same time, where nothing is said."""
 BEFORE_PROOF, PROVE, INSTALL = "assemble", "prove", "install"
 _PR_SET_PDEATHSIG = 1
+"""Linux: ``prctl`` option that has the kernel send a signal to this process once its parent has ended."""
 
 StagesOf = Callable[[ForgeFolder, PaperFolder], tuple[ForgeAsking, Sequence[Stage]]]
-"""Gives what a paper is asked with, and its stages in order; a function at the top of a module, since it is called in
-the process of the paper."""
+"""Gives the models to ask for a paper, and the paper's stages in order. It must be a function at the top level of a
+module, because it is sent by name to the process that works on the paper."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A stage that has just been done."""
+    """How far a paper has come."""
 
     key: str
+    """Key of the paper."""
     kept: KeptResult
+    """Result of the last stage that was done."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the result is written down. It is not where a file of the paper cannot be read: the file stays as it
+        is.
+        """
+        return bool(self.kept.digest)
 
 
 @dataclass(frozen=True)
@@ -57,8 +67,9 @@ class BrokenOff:
     """Why work on a paper ended outside of its stages."""
 
     text: str
+    """The reason, for people."""
     unreadable: bool = False
-    """Whether a file of the paper cannot be read; else its process died."""
+    """Whether a file of the paper cannot be read; otherwise the paper's process died."""
 
 
 def forge_papers(
@@ -70,22 +81,22 @@ def forge_papers(
     jobs: int = AT_ONCE,
     upto: str = INSTALL,
 ) -> Iterator[Progress]:
-    """Put papers through the stages up to ``prove``, and install what is proved; yields the last stage of each paper.
+    """Put papers through the stages up to ``prove``, and install what is proved; yields the last stage of each paper,
+    and once more where its task was installed.
 
-    A paper that is refused, fails, or has a file that cannot be read ends, the file as it is; the rest goes on. What
-    was done is not done again. Proofs come when all tasks
-    are assembled, those that score for long first, so that none of them is left over for one processor.
+    A paper that is refused, fails, or has a file that cannot be read ends there, and the file stays as it is; the other
+    papers go on. What was done before is not done again.
 
     Args:
-        forge: the forge, which the caller holds (:meth:`ForgeFolder.working`).
+        forge: the forge, whose lock the caller holds (:meth:`ForgeFolder.working`).
         papers: the papers to work on.
-        stages_of: see :data:`StagesOf`.
-        install: installs the task of a paper's folder into the forge at a root.
-        jobs: papers at once.
-        upto: the last stage to do.
+        stages_of: gives the models and the stages of a paper, as :data:`StagesOf` says.
+        install: installs the task of a paper's folder, its first argument, into the forge whose root is the second.
+        jobs: number of papers that are worked on at the same time.
+        upto: name of the last stage to do.
 
     Raises:
-        StoreError: what was found cannot be written, as on a full disk.
+        StoreError: a result cannot be written, as on a full disk.
     """
     assembled: list[PaperFolder] = []
     ended: set[str] = set()
@@ -97,13 +108,14 @@ def forge_papers(
             assembled.append(forge.paper(progress.key))
             continue
         yield progress
+    # Proofs last longest, so they start once all are known: the slow ones first, lest one run on alone at the end.
     assembled.sort(key=lambda paper: (not _scores_for_long(paper), paper.key))
     for progress in _worked(forge, assembled, stages_of, PROVE, jobs):
         if progress.kept.result.state != "passed":
             ended.add(progress.key)
         yield progress
-    for paper in sorted(papers if _reaches(upto, INSTALL) else (), key=lambda one: one.key):
-        # Nothing is installed of what an earlier run proved and this one could not follow.
+    for paper in sorted(papers if _reaches(upto, INSTALL) else (), key=lambda paper: paper.key):
+        # A paper may still have the proof of an earlier run: where this run ended before it, it does not hold.
         proved = None if paper.key in ended else paper.result(PROVE)
         if proved is not None and proved.result.state == "passed":
             yield Progress(paper.key, _installed(forge, paper, proved, install))
@@ -112,10 +124,11 @@ def forge_papers(
 def _worked(
     forge: ForgeFolder, papers: Sequence[PaperFolder], stages_of: StagesOf, upto: str, jobs: int
 ) -> Iterator[Progress]:
-    """Put papers through the stages up to one, in processes; yields the last result of each."""
+    """Put papers through the stages up to ``upto``, each in a process; yields the last result of each."""
     work = partial(_paper_in_process, forge.root, forge.settings, stages_of, upto)
     for key, ended in _each([paper.path for paper in papers], work, jobs):
         paper, broken_off = forge.paper(key), ended
+        # The process died without a record: the stage that it was at is what failed.
         if broken_off is not None and not broken_off.unreadable:
             paper.keep_result(_failed(paper, broken_off.text), "", 0.0)
         try:
@@ -123,7 +136,7 @@ def _worked(
         except UnreadableRecordError as error:
             broken_off = broken_off or BrokenOff(str(error), unreadable=True)
         if broken_off is not None and broken_off.unreadable:
-            # Told and not kept: a record would stand where the file is that somebody has to look at.
+            # Reported but not written down: a record would replace the very file that somebody has to look at.
             yield Progress(key, KeptResult(_failed(paper, broken_off.text), "", "", 0.0, ""))
         elif last is not None:
             yield Progress(key, last)
@@ -134,7 +147,7 @@ def _failed(paper: PaperFolder, why: str) -> StageResult:
 
 
 def _scores_for_long(paper: PaperFolder) -> bool:
-    """Whether a score of its task takes a processor for seconds, as its kind or a metric says."""
+    """Whether one score of the paper's task takes seconds, as its kind or one of its metrics declares."""
     from openfingym.forge.blueprint_file import read_blueprint
     from openfingym.kinds import KINDS
     from openfingym.metrics.registry import METRICS
@@ -148,22 +161,27 @@ def _scores_for_long(paper: PaperFolder) -> bool:
 
 
 def _reaches(upto: str, stage: str) -> bool:
+    """Whether a run whose last stage is ``upto`` does this stage."""
     return STAGES.index(upto) >= STAGES.index(stage)
 
 
 def work_on(
     paper: PaperFolder, asking: ForgeAsking, stages: Sequence[Stage], models: Sequence[str]
 ) -> KeptResult | None:
-    """Put one paper through stages, in this process; gives the last one that was done.
+    """Put one paper through stages, in this process.
 
     Args:
         paper: the folder of a paper that was harvested.
-        asking: the models.
-        stages: in order.
-        models: names of the models; with others, everything is done again.
+        asking: the models that the stages may ask.
+        stages: the stages to do, in order.
+        models: names of the models; if they differ from those of earlier results, everything is done again.
+
+    Returns:
+        The result of the last stage that was done; None where the paper was never harvested.
 
     Raises:
-        StoreError: something cannot be written.
+        StoreError: something cannot be written, or a record of the paper is damaged.
+        UsageError: the blueprint, which a person may have edited, is malformed.
     """
     from openfingym.forge.blueprint_file import read_blueprint
 
@@ -174,6 +192,7 @@ def work_on(
     candidate = CandidateTask(paper.path, paper.paper(), asking)
     before = harvested
     for stage in stages:
+        # Results are a chain: each names the digest of the one before, so that a change redoes all that rests on it.
         made_from = _made_from(before, stage, models)
         kept = paper.result(stage.name)
         if kept is None or kept.made_from != made_from or kept.result.state in {"failed", "waiting"}:
@@ -182,6 +201,7 @@ def work_on(
             kept = paper.keep_result(result, made_from, time.monotonic() - started)
         if kept.result.state != "passed":
             return kept
+        # The stage may have written the blueprint, and a person may have edited it since.
         if paper.blueprint_path.exists():
             candidate = replace(candidate, blueprint=read_blueprint(paper.blueprint_path))
         before = kept
@@ -189,10 +209,11 @@ def work_on(
 
 
 def _tried(stage: Stage, candidate: CandidateTask) -> StageResult:
-    """What a stage found; a failure of a model or of ours is a result as well, and a full disk is not."""
+    """The result of a stage. A failure of a model or a defect of the forge is a result as well; a full disk is not."""
     try:
         return stage.run(candidate)
     except StoreError:
+        # It would stop every other paper too, and the result could not be written anyway.
         raise
     except BudgetSpentError as error:
         reason = RejectionReason("budget", str(error))
@@ -206,19 +227,22 @@ def _tried(stage: Stage, candidate: CandidateTask) -> StageResult:
 
 
 def _heed_edits(paper: PaperFolder, stages: Sequence[Stage], harvested: KeptResult, models: Sequence[str]) -> None:
-    """Have the stages after the blueprint done again, if its file is not what the last stage left."""
+    """Forget the results behind the blueprint, if its file is not as the last stage left it: somebody edited it."""
     last, before = None, harvested
+    # The last result that still holds, as far as the chain of digests is whole.
     for stage in stages:
         kept = paper.result(stage.name)
         if kept is None or kept.made_from != _made_from(before, stage, models):
             break
         last = before = kept
-    found = paper.blueprint_digest()
-    if last is not None and last.blueprint and found != last.blueprint:
-        paper.forget_from(EDITED_FROM if found else "extract")
+    digest = paper.blueprint_digest()
+    if last is not None and last.blueprint and digest != last.blueprint:
+        # A file that was removed has to be extracted again; one that was edited stays, and triage goes on from it.
+        paper.forget_from(EDITED_FROM if digest else "extract")
 
 
 def _made_from(before: KeptResult, stage: Stage, models: Sequence[str]) -> str:
+    """Digest of what the result of a stage follows from."""
     return sha256_of_json([before.digest, stage.name, list(models)])
 
 
@@ -235,15 +259,17 @@ def _next_stage(paper: PaperFolder) -> str:
 
 
 def _last(paper: PaperFolder) -> KeptResult | None:
-    found = paper.results()
-    return found[-1] if found else None
+    results = paper.results()
+    return results[-1] if results else None
 
 
 def _installed(
     forge: ForgeFolder, paper: PaperFolder, proved: KeptResult, install: Callable[[Path, Path], StageResult]
 ) -> KeptResult:
+    """Install a proved task, unless that was done; gives the result."""
     kept = paper.result(INSTALL)
     made_from = sha256_of_json([proved.digest, INSTALL])
+    # Only a failure is tried again.
     if kept is not None and kept.made_from == made_from and kept.result.state in {"passed", "refused"}:
         return kept
     started = time.monotonic()
@@ -259,7 +285,7 @@ def _installed(
 def _paper_in_process(
     root: Path, settings: ForgeSettings, stages_of: StagesOf, upto: str, folder: Path
 ) -> BrokenOff | None:
-    """Work on a paper; gives why that was broken off, if a file of the paper cannot be read."""
+    """Work on a paper, in the process made for it; gives the reason if a file of the paper cannot be read."""
     forge, paper = ForgeFolder(root, settings), PaperFolder(folder)
     asking, stages = stages_of(forge, paper)
     wanted = [stage for stage in stages if _reaches(upto, stage.name)]
@@ -273,12 +299,14 @@ def _paper_in_process(
 def _each(
     folders: Sequence[Path], work: Callable[[Path], BrokenOff | None], jobs: int
 ) -> Iterator[tuple[str, BrokenOff | None]]:
-    """Do something with each folder, several at once; yields its name, and why that was broken off if it was.
+    """Call ``work`` with each folder, in several processes; yields the folder's name, and why the work was broken off
+    if it was.
 
-    Each of the processes has one folder in hand, so that it is known whose work a process died of. That folder is tried
-    once more, after the others, since a process may also be killed for what others take of the memory.
+    Each process has one folder at a time, so that it is known which paper a process died of. That folder is tried once
+    more, after all others, because a process may also be killed for the memory that other programs take.
     """
     waiting = deque((folder, False) for folder in folders)
+    # A pool of one process each: the death of a worker breaks its whole pool, and must not break the others.
     idle: list[ProcessPoolExecutor] = []
     running: dict[Future[BrokenOff | None], tuple[Path, bool, ProcessPoolExecutor]] = {}
     try:
@@ -291,7 +319,7 @@ def _each(
             for future in done:
                 folder, is_second_try, process = running.pop(future)
                 try:
-                    ended = future.result()
+                    broken_off = future.result()
                 except BrokenProcessPool:
                     process.shutdown()
                     if is_second_try:
@@ -300,25 +328,28 @@ def _each(
                     else:
                         waiting.append((folder, True))
                 except BaseException:
+                    # Neither idle nor running any more, so that the end of this function would miss it.
                     process.shutdown()
                     raise
                 else:
                     idle.append(process)
-                    yield folder.name, ended
+                    yield folder.name, broken_off
     finally:
         for process in [*idle, *(process for _, _, process in running.values())]:
             process.shutdown(cancel_futures=True)
 
 
 def _process() -> ProcessPoolExecutor:
-    """A process that does one thing at a time."""
+    """A pool of one process, which starts with its first task."""
+    # Not forked: a fork would inherit the locks of the parent's threads in whatever state they are.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(1, mp_context=context, initializer=_end_with, initargs=(os.getpid(),))
 
 
 def _end_with(parent: int) -> None:
-    """Have this process end with the one that holds the forge: no other may work in it after its lock is gone."""
+    """Have this process end with the one that holds the forge's lock, without which nobody may work in the forge."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    # The parent may have ended before the line above, and then no signal comes.
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A forge at work on the papers of a source."""
+"""Running a forge over the papers of a source: they are taken in, put through the stages, and installed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def run_forge(
     Args:
         forge: the forge; no other process may work in it.
         source: a folder, a file, or a query of arXiv that begins with ``arxiv:``.
-        jobs: papers at once.
-        upto: the last stage to do.
+        jobs: number of papers that are worked on at the same time.
+        upto: name of the last stage to do.
 
     Raises:
         UsageError: another process works in the forge, there is no such source, or the extra ``forge`` is missing.
+        DataError: arXiv refuses the query, or cannot be reached.
         StoreError: something cannot be written, as on a full disk.
     """
     from openfingym.forge.proving.install import install

@@ -1,4 +1,4 @@
-"""The stages of the forge, what one of them finds, and what it may use."""
+"""What a stage of the forge is: what it is given, what it may ask models, and the result and reasons that it gives."""
 
 from __future__ import annotations
 
@@ -13,16 +13,27 @@ if TYPE_CHECKING:
     from openfingym.forge.blueprint import Blueprint
     from openfingym.forge.paper import Paper
 
+# The order is a contract: a stage's record is removed together with those of all stages behind it.
 STAGES = ("harvest", "screen", "read", "extract", "triage", "data", "rewards", "assemble", "prove", "install", "review")
-"""Names of the stages, in order. ``harvest``: the paper can be read, and is no other in another form. ``screen``: title
-and abstract are in scope. ``read``: the full text has a protocol, metrics and public data. ``extract``: the blueprint.
-``triage``: which kind of task serves it. ``data``: the data are there and are what the blueprint says. ``rewards``:
-each metric is one of the bank. ``assemble``: the package. ``prove``: checks, smoke run, baselines, attacks.
-``install``: no other task is the same. ``review``: a person's word."""
+"""Names of the stages, in order.
+
+- ``harvest``: the paper can be read, and is not another one in another form.
+- ``screen``: title and abstract are in scope.
+- ``read``: the full text has a protocol, metrics and public data.
+- ``extract``: what the paper says is written down as a blueprint.
+- ``triage``: a kind of task serves the blueprint.
+- ``data``: the data can be had, and are what the blueprint says.
+- ``rewards``: each metric is one of the bank.
+- ``assemble``: the package is made from the blueprint and the data.
+- ``prove``: the package stands checks, a smoke run, baselines and attacks.
+- ``install``: no other task is the same, and the package is put among the forge's tasks.
+- ``review``: a person accepts or rejects the task.
+"""
 StageState = Literal["passed", "refused", "failed", "waiting"]
-"""``refused``: the paper or what was made of it will not do. ``failed``: machinery of ours, a service or a model
-failed, so that trying again may help. ``waiting``: for a person."""
+"""How a stage ended. ``refused``: the paper, or what was made of it, will not do. ``failed``: the forge itself, a
+service or a model failed, so that trying again may help. ``waiting``: a person has to do something first."""
 Role = Literal["generator", "reviewer"]
+"""What a model is asked to do: the generator writes; the reviewer judges, and writes tests."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,7 @@ class RejectionReason:
     text: str
     """What was found, what was expected and what would mend it."""
     quotations: tuple[Quotation, ...] = ()
+    """Words of the paper that the reason rests on."""
 
 
 @dataclass(frozen=True)
@@ -41,25 +53,29 @@ class StageResult:
     """What one stage found of one paper."""
 
     stage: str
+    """Name of the stage, one of :data:`STAGES`."""
     state: StageState
     reasons: tuple[RejectionReason, ...] = ()
+    """Why the paper was refused, failed or waits; empty where it passed."""
     notes: tuple[RejectionReason, ...] = ()
-    """What does not refuse it, and a reviewer should see."""
+    """What does not stop the paper, but a reviewer should see."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """Plain values to be shown and searched: scores of baselines, rows, matched names."""
     files: tuple[str, ...] = ()
-    """Names of files that the stage kept in the candidate's folder."""
+    """Paths of the files that the stage left, relative to the candidate's folder."""
 
 
 class ForgeAsking(Protocol):
-    """Models in their roles. Every prompt and answer is kept, and an answer that was kept is not asked for again."""
+    """Asks models in their roles. Every prompt and answer is recorded, and a prompt that was answered before is not
+    sent again.
+    """
 
     def ask(self, role: Role, purpose: str, prompt: str) -> str:
-        """The answer's text.
+        """The text of a model's answer.
 
         Args:
-            role: the generator writes, the reviewer judges.
-            purpose: what is asked for, as ``extract``; stands in the journal.
+            role: whether the generator or the reviewer is asked.
+            purpose: what is asked for, such as ``extract``; it stands in the journal.
             prompt: all that the model sees; its first line is ``Task: forge/NAME@VERSION``.
 
         Raises:
@@ -73,23 +89,25 @@ class CandidateTask:
     """One paper on its way, and the folder in which all of it is kept."""
 
     folder: Path
-    """Of this paper alone: ``papers/KEY`` in the forge's folder."""
+    """Folder of this paper alone: ``papers/KEY`` in the forge's folder."""
     paper: Paper
     asking: ForgeAsking
+    """The models that the stages may ask."""
     blueprint: Blueprint | None = None
-    """From stage ``extract`` on."""
+    """The blueprint as the stage before left it; None before stage ``extract``."""
 
 
 class Stage(Protocol):
     """One stage. It reads the candidate's folder and writes into it, each file whole or not at all, and gives the same
-    result when it is run again after it was killed.
+    result when it is run again after its process was killed.
     """
 
     name: str
+    """Name of the stage, one of :data:`STAGES`."""
 
     def run(self, candidate: CandidateTask) -> StageResult:
-        """Do the stage. What a paper, a model, a script or a service did wrong is a result; only a defect of ours, or a
-        full disk, raises.
+        """Do the stage. What a paper, a model, a script or a service did wrong is a result; only a defect of the forge,
+        or a full disk, raises.
         """
 
 
@@ -142,4 +160,4 @@ REASONS: dict[str, str] = {
     "model-unavailable": "the model cannot be reached",
     "machinery": "something of ours failed",
 }
-"""Codes of reasons."""
+"""Codes of reasons, and what each of them means."""

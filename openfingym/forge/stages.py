@@ -1,4 +1,4 @@
-"""The stages of the forge, as one paper goes through them."""
+"""The chain of stages that one paper goes through, made from the settings of its forge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ if TYPE_CHECKING:
 
 
 def stages_of(forge: ForgeFolder, paper: PaperFolder) -> tuple[ForgeAsking, Sequence[Stage]]:
-    """The models of a forge, asked for one paper, and the stages up to ``prove``."""
+    """What a paper is worked on with.
+
+    Args:
+        forge: the forge, whose settings name the models, the budget and what programs run in.
+        paper: the folder of the paper, in whose journal everything asked is recorded.
+
+    Returns:
+        The models, to be asked for this paper, and the stages from ``screen`` to ``prove`` in order.
+
+    Raises:
+        UsageError: a model's name is none, or its price is not known where there is a limit on money.
+    """
+    # Each stage brings its own libraries, which the commands that only look at a forge do not need.
     from openfingym.forge.asking import RoleModels
     from openfingym.forge.assembly.stage import AssembleStage
     from openfingym.forge.data.stage import DataStage

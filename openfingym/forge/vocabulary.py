@@ -19,13 +19,15 @@ class FieldForm:
 
     type: FieldType
     words: Mapping[str, str] = field(default_factory=dict)
-    """Of a choice: each value, and the pattern that a quotation for it has to match."""
+    """Values of a choice, each with the pattern that a quotation for it has to match, in lower case."""
     least: float = 0.0
+    """Smallest value of a count or a number."""
     most: float = 1e9
+    """Largest value of a count or a number."""
 
     @property
-    def told(self) -> str:
-        """In words, for a prompt or a complaint."""
+    def expected(self) -> str:
+        """What may stand in the field, in words, for a prompt or a complaint."""
         spread = f"from {self.least:g} to {self.most:g}"
         return {
             "choice": "one of " + ", ".join(self.words),
@@ -41,6 +43,7 @@ class FieldForm:
 
 
 _ANY = r"\w"
+"""Pattern of a value that papers have no fixed words for: any quotation will do."""
 FORMS: Mapping[str, FieldForm] = {
     "family": FieldForm(
         "choice",
@@ -131,8 +134,8 @@ FORMS: Mapping[str, FieldForm] = {
     "split.private": FieldForm("share"),
     "split.embargo": FieldForm("count", least=0, most=10_000),
 }
-"""Fields that have one form. Others, keys of ``task.toml``, may hold any plain value: the task's own schema checks
-them."""
+"""What may stand in the fields that a paper is read for. Other fields are keys of ``task.toml`` and may hold any plain
+value here, because the schema of the task checks them."""
 ASKED: Mapping[str, str] = {
     **{name: meaning for name, meaning in FIELDS.items() if name != "kind"},
     "data.observations": "number of rows of the data, as the paper states it",
@@ -145,7 +148,7 @@ ASKED: Mapping[str, str] = {
     "contract.max_participation": "trading: largest share of a bar's volume",
     "contract.max_short": "trading: largest short position as a multiple of wealth",
 }
-"""Fields that a paper is asked for, with their meaning."""
+"""Fields that a model is asked to find in a paper, with their meaning; not ``kind``, which triage decides."""
 
 
 def problem_of(name: str, value: Value) -> str:
@@ -155,10 +158,11 @@ def problem_of(name: str, value: Value) -> str:
         return "" if name in FIELDS or re.fullmatch(r"[a-z_]+(\.[a-z_0-9]+)*", name) else "no field has this name"
     if value is None or _fits(form, value):
         return ""
-    return f"found {value!r}, expected {form.told}"
+    return f"found {value!r}, expected {form.expected}"
 
 
 def _fits(form: FieldForm, value: Value) -> bool:
+    """Whether a value has the type and the range of its field."""
     if form.type == "choice":
         return value in form.words
     if form.type == "text":
@@ -166,11 +170,13 @@ def _fits(form: FieldForm, value: Value) -> bool:
     if form.type == "address":
         return isinstance(value, str) and re.fullmatch(r"https?://[^\s<>\"]+", value) is not None
     if form.type == "texts":
-        return isinstance(value, list) and bool(value) and all(isinstance(one, str) and one.strip() for one in value)
+        return isinstance(value, list) and bool(value) and all(isinstance(each, str) and each.strip() for each in value)
     if form.type == "date":
+        # A datetime is a date of Python, and no day.
         return type(value) is date
     if form.type == "truth":
         return isinstance(value, bool)
+    # True is an int of Python, and no number of a paper.
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     if form.type == "share":

@@ -99,7 +99,7 @@ def test_names_of_one_series_are_one(name: str, meant: str) -> None:
 )  # fmt: skip
 def test_a_paper_s_data_are_found_under_the_library_s_name(fields: dict[str, Value], taken: str) -> None:
     best = matches(blueprint_of(fields))[0]
-    assert (best.data.name, best.fits) == (taken, True), best.told()
+    assert (best.data.name, best.fits) == (taken, True), best.summary()
 
 
 KEY = tomllib.loads((Path(__file__).parent / "key" / "KEY.toml").read_text(encoding="utf-8"))
@@ -111,7 +111,7 @@ KEY = tomllib.loads((Path(__file__).parent / "key" / "KEY.toml").read_text(encod
 def test_the_corpus_s_data_are_found_though_no_publisher_is_named(name: str) -> None:
     fields = {key: value for key, value in KEY[name]["fields"].items() if key != "dataset"}
     best = matches(blueprint_of(fields))[0]
-    assert (best.data.name, best.fits) == (KEY[name]["fields"]["dataset"], True), best.told()
+    assert (best.data.name, best.fits) == (KEY[name]["fields"]["dataset"], True), best.summary()
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_corpus_s_data_are_found_though_no_publisher_is_named(name: str) -> 
 )
 def test_what_is_not_the_same_does_not_fit(change: dict[str, Value]) -> None:
     fitting = [
-        one.told() for one in matches(blueprint_of({**YIELDS, **change})) if one.fits and one.data.how == "bundled"
+        one.summary() for one in matches(blueprint_of({**YIELDS, **change})) if one.fits and one.data.how == "bundled"
     ]
     assert fitting == []
 

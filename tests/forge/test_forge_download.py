@@ -7,6 +7,7 @@ import threading
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -139,8 +140,10 @@ def test_a_csv_is_downloaded_judged_and_kept_with_its_log(served: str, tmp_path:
     (entry,) = json.loads((folder / "proxy-log.json").read_text())
     assert (entry["url"], entry["status"]) == (f"http://{HOST}/good.csv", 200)
     assert candidate.asking.asked[0] == "reviewer script-tests"  # type: ignore[attr-defined]  # before any script
+    other = tmp_path / "papers" / "other" / "data"
+    replace(found, address="http://elsewhere.example/other.csv").write(other)
     again = DataStage().run(candidate_of(tmp_path / "papers" / "two", blueprint_of()))
-    assert (again.state, again.facts["reused"]) == ("passed", "one")
+    assert (again.state, again.facts["reused"], again.facts["shared_with"]) == ("passed", "one", ["one"])
 
 
 def test_the_corpus_s_own_file_passes(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from openfingym.cli.forge_review import review
 from openfingym.errors import StoreError, UsageError
 from openfingym.forge.asking.journal import PaperJournal
 from openfingym.forge.blueprint import Blueprint, Contradiction, MetricBlueprint, Quotation, Stated
@@ -155,6 +157,20 @@ def test_a_change_is_the_person_s_and_has_later_stages_done_again(forge: ForgeFo
     assert "changed by Ada Lovelace" in candidate_page(forge, paper)
     change(forge, paper, "data.series", '["2y", "5y"]', "Ada")
     assert read_blueprint(paper.blueprint_path).value("data.series") == ["2y", "5y"]
+
+
+def test_who_decides_is_asked_for_by_an_option_that_there_is(
+    forge: ForgeFolder, paper: PaperFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody() -> str:
+        raise OSError("no user has this number")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    with pytest.raises(UsageError) as told:
+        accept(forge, paper)
+    [option] = re.findall(r"--\w+", str(told.value))
+    assert option in {name for one in review.params for name in one.opts}
+    assert accept(forge, paper, "Ada").who == "Ada"
 
 
 def test_what_cannot_be_decided_is_said(forge: ForgeFolder, paper: PaperFolder) -> None:

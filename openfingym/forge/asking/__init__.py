@@ -1,4 +1,6 @@
-"""Asking models in their roles, and running what they write: journal, budget, sandbox, generator-reviewer loop."""
+"""Asking models in their roles and running the code that they write: journal, budget, sandbox, and the loop of
+generator and reviewer.
+"""
 
 from openfingym.forge.asking.asked import RoleModels
 from openfingym.forge.asking.journal import PaperJournal

@@ -1,4 +1,4 @@
-"""Two models in their roles, asked from any thread, with a journal and a budget."""
+"""The two models of a forge, generator and reviewer: asked from any thread, with a journal and a budget."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from openfingym.models import Completion, LanguageModel, Message, ModelSpec
 from openfingym.models.prices import PriceTable
 
 SEED = 0
-"""Where an endpoint has seeds, the same prompt gets the same answer."""
+"""Seed of every request, so that an endpoint that has seeds answers the same prompt in the same way."""
 REPLY_TOKENS = 16_000
-"""Longest answer, its thoughts included."""
+"""The most tokens of an answer, the model's reasoning included."""
 PATIENCE_S = 120.0
-"""For how long a failing endpoint is tried again; the paper can be taken up later."""
+"""For how long a failing endpoint is tried again; then the paper fails, and the next run goes on with it."""
 
 
 class RoleModels:
-    """What stages ask; an :class:`openfingym.forge.stage.ForgeAsking`.
+    """The models that the stages of one paper ask; an :class:`openfingym.forge.stage.ForgeAsking`.
 
-    Every answer is in the journal before it is given, and one that is there is given again without a request.
+    Every answer is in the journal before it is returned, and one that is there is returned again without a request.
     """
 
     def __init__(
@@ -47,17 +47,17 @@ class RoleModels:
         """Models for one paper; nothing is asked or started yet.
 
         Args:
-            folder: the paper's folder in the forge's folder of papers; the budget is over all folders beside it.
+            folder: folder of the paper; the budget is shared by all papers' folders beside it.
             generator: the model that writes: a name, as ``openfingym run --model`` takes it, or the model itself.
-            reviewer: the model that judges; empty for the same.
-            base_url: address of their endpoint; empty for that of the environment.
-            budget_usd: US dollars that the forge may spend; None for no limit.
-            budget_tokens: tokens that the forge may use; None for no limit.
-            prices: prices of models; None for the table of the package.
+            reviewer: the model that judges, in the same form; empty for the model that writes.
+            base_url: address of the endpoint of both models; empty for the one that the environment names.
+            budget_usd: US dollars that the whole forge may spend; None for no limit.
+            budget_tokens: tokens that the whole forge may use; None for no limit.
+            prices: prices of models; None for the table that the library brings.
             patience_s: seconds for which failing requests are tried again.
 
         Raises:
-            UsageError: a name is none of a model, or no price is known where there is a limit on money.
+            UsageError: a name is not that of a model, or there is a limit on money and a model's price is not known.
         """
         self._prices = prices or PriceTable.load()
         self._patience_s = patience_s
@@ -72,14 +72,15 @@ class RoleModels:
         self.journal = PaperJournal(folder)
         self.budget = ForgeBudget(folder.parent, budget_usd, budget_tokens)
         self._lock = threading.Lock()
-        self._kept: dict[tuple[object, ...], str] | None = None
+        # Answers of the journal by role, purpose, model and prompt; None until the journal was read.
+        self._answers: dict[tuple[object, ...], str] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stack = contextlib.AsyncExitStack()
         self._open: dict[str, LanguageModel] = {}
 
     def ask(self, role: Role, purpose: str, prompt: str) -> str:
-        """The answer's text; see :class:`openfingym.forge.stage.ForgeAsking`. An endpoint that refuses a prompt answers
-        nothing, which no stage takes for an answer.
+        """The text of a model's answer, as :meth:`openfingym.forge.stage.ForgeAsking.ask` gives it. If the endpoint
+        refuses the prompt, the answer is empty, and no stage can read that.
 
         Raises:
             ModelUnavailableError: the model cannot be reached.
@@ -88,23 +89,26 @@ class RoleModels:
         """
         model, digest = self._models[role], sha256_of_text(prompt)
         key = (role, purpose, model.name, digest)
-        # One request at a time: the budget is looked at, and what it takes is known, before the next.
+        # One request at a time: what one takes of the budget must be known before the next is allowed.
         with self._lock:
-            if self._kept is None:
-                self._kept = {_key(entry): str(entry["answer"]) for entry in self.journal.entries() if _asked(entry)}
-            if key in self._kept:
-                return self._kept[key]
+            if self._answers is None:
+                self._answers = {_key(entry): str(entry["answer"]) for entry in self.journal.entries() if _asked(entry)}
+            if key in self._answers:
+                return self._answers[key]
             self.budget.require(prompt)
             try:
                 completion = self._completed(role, prompt)
+            # Not kept as an answer: the endpoint may take the same prompt the next time.
             except ModelRefusedError as error:
                 self.journal.add("refused", role=role, purpose=purpose, model=model.name, prompt=prompt, why=str(error))
                 return ""
+            # Where the endpoint counted no tokens there is no cost, and a limit on money would not see the answer.
             if completion.cost_usd is None and self.budget.usd is not None:
                 cost = self._prices.cost_usd(model.name, completion.usage)
             else:
                 cost = completion.cost_usd
             answer = completion.message.content
+            # On the disk before it is used: an answer that was paid for is not lost with the process.
             self.journal.add(
                 "asked",
                 role=role,
@@ -121,11 +125,11 @@ class RoleModels:
                 cost_usd=cost,
                 seconds=round(completion.latency_s, 3),
             )
-            self._kept[key] = answer
+            self._answers[key] = answer
             return answer
 
     def close(self) -> None:
-        """End what was started; asking again starts it anew."""
+        """Close the models and end their event loop; the next request starts them anew."""
         with self._lock:
             loop, self._loop = self._loop, None
             self._open.clear()
@@ -140,26 +144,30 @@ class RoleModels:
         self.close()
 
     def _completed(self, role: Role, prompt: str) -> Completion:
+        """The completion of a prompt, waited for in this thread."""
+        # Models are asynchronous and bound to the loop they were opened on, and stages are not: one loop serves all.
         if self._loop is None:
             self._loop = _running_loop()
-        asked = asyncio.run_coroutine_threadsafe(self._complete(role, prompt), self._loop)
-        return asked.result()
+        future = asyncio.run_coroutine_threadsafe(self._complete(role, prompt), self._loop)
+        return future.result()
 
     async def _complete(self, role: Role, prompt: str) -> Completion:
-        found = self._models[role]
+        chosen = self._models[role]
         model: LanguageModel
-        if isinstance(found, ModelSpec):
-            if found.name not in self._open:
-                self._open[found.name] = await self._stack.enter_async_context(
-                    found.open(prices=self._prices, patience_s=self._patience_s)
+        if isinstance(chosen, ModelSpec):
+            # By name: generator and reviewer are often the same model, which is opened once.
+            if chosen.name not in self._open:
+                self._open[chosen.name] = await self._stack.enter_async_context(
+                    chosen.open(prices=self._prices, patience_s=self._patience_s)
                 )
-            model = self._open[found.name]
+            model = self._open[chosen.name]
         else:
-            model = found
+            model = chosen
         return await model.complete((Message("user", prompt),), max_tokens=REPLY_TOKENS, temperature=0.0, seed=SEED)
 
 
 def _model(model: str | LanguageModel, base_url: str) -> ModelSpec | LanguageModel:
+    """A model that was given by name or as itself, checked."""
     if isinstance(model, str):
         return ModelSpec.parse(model, base_url=base_url or None)
     from openfingym.models.given import CheckedModel, require_language_model
@@ -169,6 +177,7 @@ def _model(model: str | LanguageModel, base_url: str) -> ModelSpec | LanguageMod
 
 
 def _asked(entry: Mapping[str, object]) -> bool:
+    """Whether an entry of the journal is an answer; whoever edits a journal may leave anything in it."""
     return entry.get("kind") == "asked" and isinstance(entry.get("answer"), str)
 
 
@@ -177,11 +186,12 @@ def _key(entry: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:
-    """An event loop in a thread of its own, which ends with the process."""
+    """An event loop that runs in a thread of its own, which ends with the process."""
     ready: Future[asyncio.AbstractEventLoop] = Future()
 
     def run() -> None:
         loop = asyncio.new_event_loop()
+        # Called by the loop itself, so that it runs before anybody hands work to it.
         loop.call_soon(ready.set_result, loop)
         try:
             loop.run_forever()
@@ -189,7 +199,7 @@ def _running_loop() -> asyncio.AbstractEventLoop:
             loop.close()
 
     threading.Thread(target=run, name="openfingym-forge-asking", daemon=True).start()
-    found = ready.result(timeout=60)
-    if not found.is_running():
+    loop = ready.result(timeout=60)
+    if not loop.is_running():
         raise UsageError("no event loop could be started to ask models on")
-    return found
+    return loop

@@ -1,6 +1,6 @@
-"""The journal of a paper: a file of lines, each a JSON object, to which whole lines are added.
+"""The journal of a paper: a file of lines, each a JSON object, to which whole lines are appended.
 
-A line that a killed process left unfinished is none: readers ignore it, and the next writer removes it.
+A line that a killed process left unfinished does not count: readers ignore it, and the next writer removes it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from openfingym.files.whole import store_errors
 
 NAME = "journal.jsonl"
 Entry = dict[str, object]
+"""A line of a journal; ``kind`` says what it records."""
 
 
 class PaperJournal:
@@ -28,20 +29,21 @@ class PaperJournal:
         self._lock = threading.Lock()
 
     def entries(self) -> list[Entry]:
-        """What was kept, oldest first.
+        """All entries, the oldest first.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: the journal cannot be read.
         """
         with store_errors(self.path):
             return list(lines_from(self.path, 0)[0])
 
     def add(self, kind: str, **values: object) -> None:
-        """Keep something; it is on the disk when this returns.
+        """Append an entry; it is on the disk when this returns.
 
         Args:
-            kind: ``asked``, ``tests``, ``run`` or ``verdict``.
-            values: what to keep, as JSON has it.
+            kind: what the entry records: ``asked``, ``refused``, ``tests``, ``screened``, ``run``, ``verdict``,
+                ``translated`` or ``audit``.
+            values: the rest of the entry, as values of JSON.
 
         Raises:
             StoreError: it cannot be written.
@@ -52,9 +54,11 @@ class PaperJournal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
+                # Cut first: behind an unfinished line, the new one would be a part of it and unreadable.
                 end = _whole_end(descriptor)
                 os.ftruncate(descriptor, end)
                 data = line.encode()
+                # A write may take less than it is given, as where the disk is nearly full.
                 while data:
                     written = os.pwrite(descriptor, data, end)
                     data, end = data[written:], end + written
@@ -63,10 +67,14 @@ class PaperJournal:
                 os.close(descriptor)
 
     def add_once(self, kind: str, **values: object) -> None:
-        """Keep something, unless the very same is there: a stage that is done again says nothing twice.
+        """Append an entry unless the very same one is there, so that a stage that is done again repeats nothing.
+
+        Args:
+            kind: what the entry records, as in :meth:`add`.
+            values: the rest of the entry, as values of JSON.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the journal cannot be read or written.
         """
         key = sha256_of_json({"kind": kind, **values})
         if all(entry.get("key") != key for entry in self.entries()):
@@ -76,15 +84,20 @@ class PaperJournal:
 def lines_from(path: Path, offset: int) -> tuple[Iterator[Entry], int]:
     """The whole lines of a journal from an offset on, and the offset behind them.
 
-    A line that is no JSON object is left out: whoever edits a journal harms no more than that line.
+    A line that is no JSON object is left out, so that a slip in editing a journal costs no more than that line.
+
+    Args:
+        path: path of the journal; a journal that does not exist has no lines.
+        offset: offset in bytes, at which a line begins.
     """
     try:
         with path.open("rb") as stream:
             stream.seek(offset)
-            found = stream.read()
+            content = stream.read()
     except FileNotFoundError:
         return iter(()), 0
-    whole = found[: found.rfind(b"\n") + 1]
+    # The last line may be one that another process is writing at this moment.
+    whole = content[: content.rfind(b"\n") + 1]
     return _parsed(whole), offset + len(whole)
 
 
@@ -101,6 +114,7 @@ def _parsed(lines: bytes) -> Iterator[Entry]:
 def _whole_end(descriptor: int) -> int:
     """Offset behind the last whole line."""
     end = os.fstat(descriptor).st_size
+    # From the end backwards: a journal holds every prompt, and may be large.
     step = 1 << 16
     while end:
         start = max(0, end - step)

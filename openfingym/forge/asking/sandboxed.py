@@ -1,4 +1,4 @@
-"""Running code that a model wrote: in the library's sandbox, without network, within limits."""
+"""Running code that a model wrote: isolated from this machine, without a network, within limits."""
 
 from __future__ import annotations
 
@@ -32,25 +32,31 @@ class CodeLimits:
     """Limits of a piece of code."""
 
     timeout_s: float = 20.0
+    """Seconds after which it is ended."""
     memory_mb: int = 1024
     storage_mb: int = 64
+    """Megabytes that it may write."""
     output_bytes: int = 256 * 1024
+    """Bytes that it may print."""
     pids: int = 64
+    """Processes and threads that it may have at once."""
 
 
 @dataclass(frozen=True)
 class CodeOutcome:
-    """How a piece of code ended. A failure of ours is never an outcome: it raises."""
+    """How a piece of code ended. A failure of the machinery that runs it is no outcome: it raises."""
 
     ended_by: EndedBy
+    """What ended it: ``exit`` if it ended by itself, else the limit that it exceeded."""
     exit_code: int | None
     output: str
     """What it printed, on both streams."""
     wall_s: float
+    """Seconds that it ran."""
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """The files that were to be collected and are there."""
+    """Bytes of the files that were to be collected and are there, by name."""
     lacking: Mapping[str, str] = field(default_factory=dict)
-    """The others, each with the reason."""
+    """Why a file that was to be collected is missing, by name."""
 
     @property
     def whole(self) -> bool:
@@ -72,15 +78,15 @@ def run_in_sandbox(
 
     Args:
         code: source of the program.
-        files: files by name, which it finds read-only in ``/task/given/``.
-        limits: its limits; None for those of :class:`CodeLimits`.
+        files: files by name, which the program finds read-only in ``/task/given/``.
+        limits: limits of the program; None for those of :class:`CodeLimits`.
         collect: names of files below ``/work`` that are wanted back, of at most 8 MiB each.
-        directory: host folder with a short path, shown at ``/run/openfingym``, for a unix socket that the program may
-            speak to: its only way out. None for none.
+        directory: folder of this machine with a short path, which the program sees as ``/run/openfingym``. A unix
+            socket in it is the program's only way out; None for no way out.
 
     Raises:
         BackendUnavailableError: nothing on this machine can isolate programs.
-        RuntimeFailureError: the machinery failed; says nothing about the code.
+        RuntimeFailureError: the machinery failed, which says nothing about the code.
     """
     return _in_thread(_run(code, files or {}, limits or CodeLimits(), collect, directory))
 
@@ -104,8 +110,10 @@ async def _run(
         given, gate = owned / "given", directory or owned / "g"
         for folder in (given, gate):
             folder.mkdir(exist_ok=True)
+            # The program runs as another user, whatever the umask of this process is.
             folder.chmod(0o755)
         for name, content in files.items():
+            # A name with a path in it would write elsewhere on this machine.
             if Path(name).name != name:
                 raise UsageError(f"{name!r} is no name of a file")
             (given / name).write_bytes(content)
@@ -113,7 +121,7 @@ async def _run(
         rollout = f"forge-{secrets.token_hex(6)}"
         job = Job(rollout_id=rollout, program=PROGRAM, task_files={"given": given}, gate_directory=gate, limits=bounds)
         if not collect:
-            # Nothing is wanted back but what it prints: no workspace has to be started around it.
+            # Only what it prints is wanted: no workspace has to be started around it.
             ended = await asyncio.to_thread(
                 _backend().run, replace(job, program=code, limits=replace(bounds, timeout_s=limits.timeout_s))
             )
@@ -122,21 +130,23 @@ async def _run(
         async with await start(_backend(), job) as workspace:
             workspace.assign(rollout, seed=0, timeout_s=limits.timeout_s + STARTING_LIMIT_S)
             execution = await workspace.run_python(code, timeout_s=limits.timeout_s)
-            found: dict[str, bytes] = {}
+            collected: dict[str, bytes] = {}
             lacking: dict[str, str] = {}
             for name in collect:
                 try:
-                    found[name] = await workspace.read_file(name, max_bytes=8 * MEGABYTE)
+                    collected[name] = await workspace.read_file(name, max_bytes=8 * MEGABYTE)
                 except WorkspaceError as error:
                     lacking[name] = str(error)
-        return CodeOutcome(execution.ended_by, execution.exit_code, execution.output, execution.wall_s, found, lacking)
+        return CodeOutcome(
+            execution.ended_by, execution.exit_code, execution.output, execution.wall_s, collected, lacking
+        )
     finally:
         remove(owned)
 
 
 @cache
 def _backend() -> Backend:
-    """The sandbox where the kernel has what it needs, which starts sooner; else Docker."""
+    """The sandbox, which starts sooner, if the kernel has what it needs; otherwise Docker. Never without isolation."""
     from openfingym.errors import BackendUnavailableError
     from openfingym_runtime.backends import select
 
@@ -147,7 +157,8 @@ def _backend() -> Backend:
 
 
 def _in_thread(work: Coroutine[None, None, T]) -> T:
-    """Do something on an event loop of its own, also where one runs in this thread."""
+    """Wait for a coroutine, on an event loop and in a thread of its own."""
+    # asyncio.run would refuse if a loop runs in this thread, as in a notebook.
     done: Future[T] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""The files of a task package, from a blueprint that says everything."""
+"""Assembling the files of a task package from a blueprint that has every key."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from openfingym.forge.blueprint import Blueprint
 from openfingym.task.files import CONFIG, INSTRUCTION
 
 HEAD = ("family", "asset_class", "frequency", "panel")
+"""Fields that stand beside the tables of ``[metadata.openfingym]``."""
 OWN_TABLES = ("dataset", "split", "contract", "scoring", "verification", "provenance")
+"""Tables below ``[metadata.openfingym]``."""
 HARBOR_TABLES = ("task", "agent", "verifier", "environment")
+"""Tables of the file's own schema, Harbor's."""
 ORGANISATION = "forge"
 """First half of the name of a task that was forged."""
 
@@ -19,13 +22,13 @@ ORGANISATION = "forge"
 def assemble(
     blueprint: Blueprint, data: Mapping[str, bytes] | None = None, words: AuthorWords | None = None
 ) -> dict[str, bytes]:
-    """The files of a task package, by name.
+    """The bytes of the files of a task package, by name.
 
-    It is a function of its arguments alone. Values become values of TOML, whatever text they hold.
+    They follow from the arguments alone. Values become values of TOML, whatever text they hold.
 
     Args:
         blueprint: the blueprint, in which every key of ``task.toml`` is a field.
-        data: files that the task holds, by name.
+        data: bytes of the files that the task holds, by name.
         words: what an author wrote by hand; None to have the instruction composed.
     """
     tables = _tables(blueprint)
@@ -39,6 +42,7 @@ def assemble(
 
 
 def _tables(blueprint: Blueprint) -> dict[str, dict[str, object]]:
+    """The tables of ``task.toml`` by name, but for the metrics."""
     organisation = blueprint.value("task.organisation", ORGANISATION)
     tables: dict[str, dict[str, object]] = {
         "task": {"name": f"{organisation}/{blueprint.name}", "description": blueprint.value("description")},
@@ -48,6 +52,7 @@ def _tables(blueprint: Blueprint) -> dict[str, dict[str, object]]:
     for name, stated in blueprint.fields.items():
         table, _, key = name.rpartition(".")
         root = table.partition(".")[0]
+        # TOML has no null; the organisation is a part of the name; metrics are tables of their own.
         if stated.value is None or name == "task.organisation" or table.startswith("scoring.metrics"):
             continue
         if root in OWN_TABLES:
@@ -58,6 +63,7 @@ def _tables(blueprint: Blueprint) -> dict[str, dict[str, object]]:
 
 
 def _metrics(blueprint: Blueprint) -> list[Table]:
+    """The tables of the metrics, in the blueprint's order."""
     rows: list[Table] = []
     for metric in blueprint.metrics:
         row: dict[str, object] = {"name": metric.bank, "weight": metric.weight.value}

@@ -1,4 +1,4 @@
-"""``task.toml`` as text: tables and keys in one order, whatever order a blueprint has them in."""
+"""Writing ``task.toml``: tables and keys in one order, whatever order a blueprint has them in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from datetime import date
 from openfingym.packages.toml_tables import toml_of
 
 Table = Mapping[str, object]
+"""Values of a table by their keys."""
 OURS = "metadata.openfingym"
+"""The table of ``task.toml`` that is this library's."""
 METRICS = f"{OURS}.scoring.metrics"
 
 LAYOUT: dict[str, tuple[str, ...]] = {
@@ -64,8 +66,8 @@ LAYOUT: dict[str, tuple[str, ...]] = {
     "verifier": ("timeout_sec",),
     "environment": ("network_mode", "cpus", "memory_mb", "storage_mb"),
 }
-"""Tables in their order, and the keys of each in theirs; keys that are not named stand behind, as the kind's contract
-has them."""
+"""The tables in their order, and the keys of each in theirs. Keys of a kind's contract that are not named here stand
+behind the others, by name."""
 VERIFIER_ENV = """[verifier.env]
 OPENFINGYM_VERIFIER_URL = "${OPENFINGYM_VERIFIER_URL:-}"
 OPENFINGYM_ADMIN_TOKEN = "${OPENFINGYM_ADMIN_TOKEN:-}"
@@ -79,19 +81,19 @@ class AuthorWords:
     """What the author of a task wrote by hand, and no blueprint of a paper has."""
 
     instruction: str = ""
-    """``instruction.md``; empty to have it composed."""
+    """Text of ``instruction.md``; empty to have it composed."""
     remarks: Mapping[str, str] = field(default_factory=dict)
-    """Comments behind values of ``task.toml``, by table and key, as ``scoring.metrics.mae.weight``."""
+    """Comments behind values of ``task.toml``, by table and key, such as ``scoring.metrics.mae.weight``."""
     spellings: Mapping[str, str] = field(default_factory=dict)
-    """Numbers as they are written, by table and key, where that is not the shortest form, as ``0.70``."""
+    """How numbers are written if not in their shortest form, such as ``0.70``, by table and key."""
 
 
 def document(tables: Mapping[str, Table], metrics: Sequence[Table], words: AuthorWords) -> str:
     """The text of a ``task.toml``.
 
     Args:
-        tables: values by key, by the name of their table; a table that is empty is left out.
-        metrics: one table a metric.
+        tables: the tables by name; one that is empty is left out.
+        metrics: a table for each metric.
         words: the author's comments and spellings.
     """
     blocks = ['schema_version = "1.4"\n']
@@ -112,17 +114,25 @@ def as_toml(value: object) -> str:
     """A value as TOML.
 
     Raises:
-        TypeError: it is none that a task may hold.
+        TypeError: no task may hold such a value.
     """
     return value.isoformat() if isinstance(value, date) else toml_of(value)
 
 
 def _lines(table: Table, order: Sequence[str], place: str, words: AuthorWords) -> str:
+    """The lines of a table.
+
+    Args:
+        table: values of the table by their keys.
+        order: the keys that come first, in order.
+        place: name of the table, as the author's words have it.
+        words: the author's comments and spellings.
+    """
     keys = [key for key in order if key in table] + sorted(key for key in table if key not in order)
     lines = []
     for key in keys:
         written, spelt = as_toml(table[key]), words.spellings.get(f"{place}.{key}")
-        # Another spelling of this very number, and never of another one.
+        # Only if it spells this very number: the value may have been changed since.
         if spelt is not None and isinstance(table[key], float) and float(spelt) == table[key]:
             written = spelt
         remark = words.remarks.get(f"{place}.{key}")

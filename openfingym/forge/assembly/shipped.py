@@ -1,4 +1,7 @@
-"""Blueprints of tasks that are there: of the library's own catalogue, for one."""
+"""Blueprints of tasks that exist already, such as those of the library's own catalogue.
+
+Assembled again, each gives the very files of its task, which shows that a blueprint can say everything that a task has.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ _FIXED = ("format", "name", "metrics")
 
 
 def blueprint_of(task: Task) -> Blueprint:
-    """The blueprint of a task that is there: every value is assumed, as its ``task.toml`` states it.
+    """The blueprint of a task: every value is assumed, as the task's ``task.toml`` states it.
 
     Raises:
-        TaskError: its ``task.toml`` cannot be read.
+        TaskError: ``task.toml`` cannot be read.
     """
     data = tomllib.loads(_text(task, CONFIG))
     ours, head = data["metadata"]["openfingym"], data["task"]
@@ -55,13 +58,12 @@ def words_of(task: Task) -> AuthorWords:
     Raises:
         TaskError: a file cannot be read.
     """
-    found = list(_numbers(_text(task, CONFIG)))
+    numbers = list(_numbers(_text(task, CONFIG)))
+    fractions = ((place, spelt) for place, spelt, _ in numbers if "." in spelt or "e" in spelt)
     return AuthorWords(
         _text(task, INSTRUCTION),
-        remarks={place: remark for place, _, remark in found if remark},
-        spellings={
-            place: spelt for place, spelt, _ in found if "." in spelt or "e" in spelt if as_toml(float(spelt)) != spelt
-        },
+        remarks={place: remark for place, _, remark in numbers if remark},
+        spellings={place: spelt for place, spelt in fractions if as_toml(float(spelt)) != spelt},
     )
 
 
@@ -69,6 +71,7 @@ def _numbers(text: str) -> Iterator[tuple[str, str, str]]:
     """Each number of a file: its place, how it is written, and the comment behind it."""
     for table, block in split_tables(text):
         place = table.removeprefix(f"{OURS}.")
+        # Tables of metrics all have one name: that of the metric tells them apart.
         named = re.search(r'(?m)^name = "([^"]*)"', block)
         if place == "scoring.metrics" and named is not None:
             place = f"{place}.{named[1]}"
@@ -78,6 +81,7 @@ def _numbers(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _flat(prefix: str, table: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """The values of a table and of the tables in it, each with its name as a field."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flat(f"{prefix}.{key}", value)
@@ -86,11 +90,11 @@ def _flat(prefix: str, table: Mapping[str, Any]) -> Iterator[tuple[str, object]]
 
 
 def _metric(metric: Mapping[str, Any]) -> MetricBlueprint:
-    found = find_metric(metric["name"])
+    known = find_metric(metric["name"])
     return MetricBlueprint(
         name=metric["name"],
         formula=_stated("that of the bank of metrics"),
-        direction=_stated(found.direction),
+        direction=_stated(known.direction),
         unit=_stated(None),
         weight=_stated(metric["weight"]),
         bank=metric["name"],
@@ -102,4 +106,5 @@ def _stated(value: Any) -> Stated:
 
 
 def _text(task: Task, name: str) -> str:
+    # An editor may have put a byte order mark in front.
     return read_task_file(task.folder, name).decode("utf-8-sig")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import shutil
 import tempfile
@@ -16,6 +15,8 @@ from openfingym.files.whole import store_errors, whole_folder
 from openfingym.forge.assembly.assemble import assemble
 from openfingym.forge.assembly.filling import PROVISIONAL, UnfitError, filled, task_name
 from openfingym.forge.blueprint import Blueprint, Stated
+from openfingym.forge.data.provenance import ForgeProvenance, data_again, read_provenance
+from openfingym.forge.folder import UnreadableRecordError
 from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 from openfingym.kinds import Blocks, kind_of
 from openfingym.task import Task
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
     from openfingym.kinds.material import Material
 
 FOLDER = "task"
-"""Name of the package's folder in that of a paper."""
+"""Name of the package's folder in the folder of a paper."""
 FEWEST = 8
-"""Hidden items of a fold that a task must have: of fewer, no score says anything."""
+"""Hidden items that each fold of a task must have: a score of fewer says nothing."""
 ROOM = 10.0
-"""How many times as large as anything in training an answer may be."""
+"""How many times as large as the largest value in training an answer may be."""
 
 
 class AssembleStage:
@@ -43,7 +44,8 @@ class AssembleStage:
         """Write ``task/``, whole or not at all.
 
         Raises:
-            StoreError: it cannot be written, or the record of the data is damaged.
+            StoreError: the task cannot be written.
+            UnreadableRecordError: the record of the data is damaged, or is not there.
         """
         blueprint = candidate.blueprint
         if blueprint is None:
@@ -54,6 +56,7 @@ class AssembleStage:
             files, material = assembled(blueprint, candidate.folder / "data")
         except UnfitError as error:
             return _ended("refused", error.reason)
+        # Says nothing about the task.
         except StoreError:
             raise
         except (TaskError, OpenFinGymError) as error:
@@ -75,30 +78,31 @@ class AssembleStage:
 
 
 def assembled(blueprint: Blueprint, data: Path) -> tuple[dict[str, bytes], Material]:
-    """The files of a paper's task by name, and what it holds once it is built.
+    """The files of a paper's task by name, and what the task holds once it is built.
 
     Args:
-        blueprint: after its metrics were matched.
+        blueprint: blueprint of the paper, after its metrics were matched.
         data: folder with ``provenance.json`` and the files that it names.
 
     Raises:
         UnfitError: the blueprint or the data cannot be a task.
         OpenFinGymError: the task cannot be cut from the data; says why.
-        StoreError: ``provenance.json`` is not there or damaged.
+        UnreadableRecordError: ``provenance.json`` is not there or damaged.
     """
     provenance = _provenance(data)
     held = _files(provenance, data)
-    done = filled(blueprint, provenance, task_name(blueprint, frozenset(catalog.task_folders())))
-    files = assemble(done, held)
+    complete = filled(blueprint, provenance, task_name(blueprint, frozenset(catalog.task_folders())))
+    files = assemble(complete, held)
     with tempfile.TemporaryDirectory(prefix="openfingym-forge-") as folder:
         material = _cut(files, Path(folder) / "first")
-        if done.value("contract.high") == PROVISIONAL:
-            done = _with_range(done, material)
-            files = assemble(done, held)
+        # A range that depends on the data is known once they are cut, and the task is assembled once more with it.
+        if complete.value("contract.high") == PROVISIONAL:
+            complete = _with_range(complete, material)
+            files = assemble(complete, held)
             material = _cut(files, Path(folder) / "second")
     fewest = min(material.n_public, material.n_private)
-    # What is stepped through has few episodes of many steps each.
-    if done.value("contract.steps") is None and fewest < FEWEST:
+    # A task that is stepped through has few episodes, of many steps each.
+    if complete.value("contract.steps") is None and fewest < FEWEST:
         raise UnfitError(
             "too-few-rows",
             f"the folds have {material.n_public} and {material.n_private} hidden items, and {FEWEST} are the fewest of "
@@ -108,7 +112,7 @@ def assembled(blueprint: Blueprint, data: Path) -> tuple[dict[str, bytes], Mater
 
 
 def code_of(error: OpenFinGymError) -> str:
-    """Why a task cannot be built, as a code of a reason."""
+    """Why a task cannot be built, as a code of a reason: told by the key that is wrong, or by the error's words."""
     text = str(error)
     key = getattr(error, "key", None) or ""
     if "rows are enough" in text or "too few" in text or "too short" in text or "one window needs" in text:
@@ -123,6 +127,7 @@ def code_of(error: OpenFinGymError) -> str:
 
 
 def _cut(files: Mapping[str, bytes], folder: Path) -> Material:
+    """What a task holds, cut from its data as a build does it; nothing of it is kept."""
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_bytes(content)
@@ -131,17 +136,20 @@ def _cut(files: Mapping[str, bytes], folder: Path) -> Material:
 
 
 def _with_range(blueprint: Blueprint, material: Material) -> Blueprint:
-    """Limits with room around anything that the training part holds; the hidden part is not looked at."""
+    """The blueprint with a range of values that has room around all that the training part holds. The hidden part is
+    not looked at: a limit that follows from it would tell of it.
+    """
     import numpy as np
 
     largest, smallest = 0.0, math.inf
     for name, array in material.public.items():
         if not name.startswith("train"):
             continue
-        # What is made in blocks is never held whole.
+        # Arrays that are made in blocks are too large to be held whole.
         for block in array if isinstance(array, Blocks) else (np.asarray(array),):
             if block.dtype.kind == "f" and block.size:
                 largest, smallest = max(largest, float(np.abs(block).max())), min(smallest, float(block.min()))
+    # A power of ten: tells the size of the data and nothing more exact.
     high = 10.0 ** math.ceil(math.log10(max(ROOM * largest, 1e-6)))
     semantics = blueprint.value("contract.value_semantics")
     low = 0.0 if semantics in ("price_level", "realised_vol") and smallest >= 0.0 else -high
@@ -150,29 +158,27 @@ def _with_range(blueprint: Blueprint, material: Material) -> Blueprint:
     return blueprint.model_copy(update={"fields": blueprint.fields | ends})
 
 
-def _provenance(data: Path) -> Mapping[str, Any]:
-    path = data / "provenance.json"
-    try:
-        found = json.loads(path.read_bytes())
-        if not isinstance(found, dict):
-            raise ValueError("it is no object")
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: cannot be read ({error}); have the stage `data` done again") from None
-    if found.get("pass_on") is False and (found.get("dataset") or {}).get("file"):
+def _provenance(data: Path) -> ForgeProvenance:
+    """Where the data are from, if a package may hold them."""
+    provenance = read_provenance(data)
+    if provenance is None:
+        raise UnreadableRecordError(f"{data / 'provenance.json'}: it is not there; {data_again(data)}")
+    if not provenance.pass_on and provenance.dataset.get("file"):
         raise UnfitError("licence-forbids", "the licence of the data does not allow a package to hold them")
-    return found
+    return provenance
 
 
-def _files(provenance: Mapping[str, Any], data: Path) -> dict[str, bytes]:
-    """The file that the task holds, as it was judged."""
-    name = (provenance.get("dataset") or {}).get("file")
+def _files(provenance: ForgeProvenance, data: Path) -> dict[str, bytes]:
+    """The bytes of the file that the task holds, by its name, if it is as it was judged."""
+    name = provenance.dataset.get("file")
     if name is None:
         return {}
+    # The last part of the name alone, and no link: the file is copied into a package that others read.
     path = data / Path(str(name)).name
     if not path.is_file() or path.is_symlink() or path.stat().st_size > DATASET_LIMIT:
         raise UnfitError("data-unavailable", f"{path.name} is not there, or is no plain file of a task's size")
     content = path.read_bytes()
-    stated = (provenance.get("digests") or {}).get(path.name)
+    stated = provenance.digests.get(path.name)
     if stated is not None and hashlib.sha256(content).hexdigest() != stated:
         raise UnfitError("data-changed", f"{path.name} is not what it was when the data were judged; judge it again")
     return {path.name: content}

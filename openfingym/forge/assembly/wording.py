@@ -1,7 +1,7 @@
-"""What a forged task says in words: sentences of ours with typed values in them, and never a sentence of a paper.
+"""The words of a forged task: sentences of ours with typed values in them, and never a sentence of the paper.
 
-Whatever an agent or a person's browser is shown of a paper could be written to act on its reader. So names have the
-form of names, units are put together from known words, and everything else is a number or comes from a list.
+Text of a paper could be written to act on whoever reads it: an agent, or a person's browser. So names have the form of
+names, units are put together from known words, and everything else is a number or comes from a list.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 from openfingym.forge.blueprint import Blueprint
 
 NAME = re.compile(r"[A-Za-z0-9^][A-Za-z0-9_.&^=-]{0,31}")
-"""Form of a series' or a column's name."""
+"""Form of the name of a series or a column: one word, as tickers are."""
 SHOWN = 12
-"""Names that a sentence has at most."""
+"""Most names in one sentence."""
 _UNIT = re.compile(r"[A-Za-z0-9 %/().,'^+-]{1,80}")
+# Words that units are made of: too few for a sentence that instructs anybody.
 _WORDS = """
 a after anomaly annual annualised annum at base basis before bp bps by change class close closing contract cost
 currency currencies daily day days decimal deviation deviations difference dollar dollars each end equity euro euros
@@ -43,7 +44,12 @@ def is_name(value: object) -> bool:
 
 
 def unit_of(value: object, otherwise: str) -> str:
-    """A unit if it is put together from known words, else another one."""
+    """A unit, if it is put together from known words.
+
+    Args:
+        value: the unit as a paper states it.
+        otherwise: the unit to take in place of any other text.
+    """
     if not isinstance(value, str) or not _UNIT.fullmatch(value):
         return otherwise
     known = all(word.lower() in _UNIT_WORDS for word in re.findall(r"[A-Za-z]+", value))
@@ -51,14 +57,19 @@ def unit_of(value: object, otherwise: str) -> str:
 
 
 def plain(text: str, most: int = 160) -> str:
-    """A text of plain letters on one line, for people alone: without marks that any format reads as its own."""
+    """A text on one line without the marks that TOML, HTML or Markdown read as their own, for people alone.
+
+    Args:
+        text: text from outside, such as the title of a paper.
+        most: largest number of characters; the rest is cut off.
+    """
     kept = re.sub(r"[^A-Za-z0-9 .,;:()/'&%+-]", " ", text)
     short = " ".join(kept.split())
     return short if len(short) <= most else f"{short[: most - 4].rstrip()} ..."
 
 
 def host_of(address: str) -> str:
-    """The host of an address, if it has the form of one; else empty."""
+    """The host of an address; empty where it has not the form of one."""
     try:
         host = urlsplit(address).hostname or ""
     except ValueError:
@@ -67,7 +78,7 @@ def host_of(address: str) -> str:
 
 
 def names_of(blueprint: Blueprint) -> list[str]:
-    """The series of a blueprint that say everything: its symbols or channels."""
+    """The series of a blueprint that has every key: its symbols, or its channels."""
     for field in ("contract.symbols", "dataset.channels"):
         found = blueprint.value(field)
         if isinstance(found, list) and found:
@@ -76,7 +87,12 @@ def names_of(blueprint: Blueprint) -> list[str]:
 
 
 def panel_words(names: list[str], dataset: str) -> str:
-    """What the data hold, in a few words."""
+    """What the data hold, in a few words.
+
+    Args:
+        names: names of the series; empty where they have none.
+        dataset: name of the data set.
+    """
     if not names:
         return f"the data set {dataset}"
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -107,7 +123,9 @@ def sentence_of(blueprint: Blueprint) -> str:
 
 
 def instruction_of(blueprint: Blueprint) -> str:
-    """The text of ``instruction.md``: what is asked. Data, shapes, limits and scoring are added when it is built."""
+    """The text of ``instruction.md``, which says what is asked; the rest is added when the task is built: data, shapes,
+    limits and scoring.
+    """
     later = {
         "generation": "What is hidden comes later in time than the training windows, where the data have a time.",
         "nodes": "Some labels are known; the others are hidden, and are what is scored.",

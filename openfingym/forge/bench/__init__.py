@@ -1,4 +1,4 @@
-"""How well a model turns papers into tasks: what it read and what became of it, against an answer key."""
+"""Measuring how well a model turns papers into tasks: what it read, and what became of it, against an answer key."""
 
 from openfingym.forge.bench.comparing import PaperMark, compare
 from openfingym.forge.bench.key import KeyPaper, read_key

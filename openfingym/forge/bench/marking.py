@@ -1,4 +1,4 @@
-"""A forge that was run over a corpus, marked against the corpus's answer key, and two of them side by side."""
+"""Marking a forge that was run over a corpus against the corpus's answer key, and showing several side by side."""
 
 from __future__ import annotations
 
@@ -13,40 +13,53 @@ from openfingym.forge.blueprint_file import read_blueprint
 from openfingym.forge.folder import ForgeFolder, PaperFolder
 from openfingym.forge.stage import STAGES
 
-_BEFORE_TASK = STAGES.index("install")
+_INSTALLED = STAGES.index("install")
+"""Place of the stage from which on a paper is a task."""
 
 
 @dataclass(frozen=True)
 class BenchPaper:
-    """What became of one paper."""
+    """What became of one paper, beside what should have."""
 
     mark: PaperMark
+    """What is right and wrong in its blueprint."""
     stage: str
-    """Last stage that was done."""
+    """Name of the last stage that was done."""
     state: str
+    """How that stage ended."""
     codes: tuple[str, ...]
-    """Codes of its reasons."""
+    """Codes of the reasons of that stage."""
     expected_stage: str
+    """Name of the stage at which the paper should end."""
     expected_state: str
     expected_codes: tuple[str, ...]
     seconds: float
-    """Wall time of all its stages."""
+    """Wall time of all stages together."""
 
     @property
     def task(self) -> bool:
-        """Whether it became a task."""
-        return STAGES.index(self.stage) >= _BEFORE_TASK and self.state in {"passed", "waiting"}
+        """Whether the paper became a task."""
+        return STAGES.index(self.stage) >= _INSTALLED and self.state in {"passed", "waiting"}
 
     @property
     def honest(self) -> bool:
-        """Whether it should become one."""
+        """Whether the paper should become a task."""
         return self.expected_stage == "install"
 
     def verdict(self, upto: str) -> str:
-        """``right``, ``let through``, ``refused falsely``, ``wrong reason`` or ``failed``."""
+        """How what became of the paper is judged.
+
+        Args:
+            upto: name of the last stage that was run.
+
+        Returns:
+            ``right``, ``let through``, ``refused falsely``, ``wrong reason`` or ``failed``.
+        """
+        # A failure says nothing about the model's reading.
         if self.state == "failed" and self.expected_state != "failed":
             return "failed"
         reached = STAGES.index(upto)
+        # Where the run ends before the stage that should refuse the paper, passing is right.
         refusable = not self.honest and STAGES.index(self.expected_stage) <= reached
         if self.state == "passed":
             return "let through" if refusable else "right"
@@ -54,6 +67,7 @@ class BenchPaper:
             return "refused falsely"
         if not refusable and STAGES.index(self.stage) < STAGES.index(self.expected_stage):
             return "wrong reason"
+        # One reason of the key's is enough: a paper may have several faults.
         return "right" if set(self.codes) & set(self.expected_codes) else "wrong reason"
 
 
@@ -62,15 +76,17 @@ class ForgeBench:
     """A model's figures over a corpus."""
 
     model: str
+    """Name of the model that wrote."""
     upto: str
-    """Last stage that was run."""
+    """Name of the last stage that was run."""
     papers: tuple[BenchPaper, ...]
     usd: float | None
-    """US dollars that were spent; None where a price is unknown."""
+    """US dollars that were spent; None if the price of an answer is unknown."""
     tokens: int
+    """Tokens of all prompts and answers."""
 
     def figures(self) -> dict[str, float | int | str | None]:
-        """The table's figures by name; a share is None where there is nothing to have a share of."""
+        """The figures of the table, by name; a share of nothing is None."""
         marks = [paper.mark for paper in self.papers]
 
         def total(name: str) -> int:
@@ -81,11 +97,11 @@ class ForgeBench:
         expected = [set(mark.contradictions_expected) for mark in marks]
         agreed = sum(len(one & other) for one, other in zip(found, expected, strict=True))
         right, assumed = total("right"), total("assumed_right")
-        known = right + assumed + total("wrong") + total("assumed") + total("missing")
+        in_key = right + assumed + total("wrong") + total("assumed") + total("missing")
         return {
             "papers": len(self.papers),
             "precision of quoted fields": _share(right, right + total("wrong")),
-            "recall of fields": _share(right + assumed, known),
+            "recall of fields": _share(right + assumed, in_key),
             "fields right by assumption": assumed,
             "precision of metrics": _share(total("metrics_right"), total("metrics_found")),
             "recall of metrics": _share(total("metrics_right"), total("metrics_expected")),
@@ -105,7 +121,7 @@ class ForgeBench:
         }
 
     def as_json(self) -> dict[str, object]:
-        """Figures, and what is wrong paper by paper, as plain values."""
+        """The figures, and what is wrong paper by paper, as plain values."""
         papers = [
             {
                 "paper": paper.mark.paper,
@@ -113,8 +129,8 @@ class ForgeBench:
                 "stage": paper.stage,
                 "state": paper.state,
                 "codes": list(paper.codes),
-                "wrong": {name: [str(one) for one in pair] for name, pair in paper.mark.wrong.items()},
-                "assumed": {name: [str(one) for one in pair] for name, pair in paper.mark.assumed.items()},
+                "wrong": {name: [str(value) for value in pair] for name, pair in paper.mark.wrong.items()},
+                "assumed": {name: [str(value) for value in pair] for name, pair in paper.mark.assumed.items()},
                 "missing": paper.mark.missing,
                 "metrics": paper.mark.problems,
                 "counts": {key: value for key, value in asdict(paper.mark).items() if isinstance(value, int)},
@@ -132,13 +148,13 @@ def mark_forge(forge: ForgeFolder, key: Mapping[str, KeyPaper], *, upto: str = "
     """Mark a forge that was run over a corpus.
 
     Args:
-        forge: the forge.
-        key: what should have been found, by the names of the papers' files.
-        upto: last stage that was run.
+        forge: the forge to mark.
+        key: what should have been found in each paper, by the name of the paper's file.
+        upto: name of the last stage that was run.
 
     Raises:
-        UsageError: no paper of the key is in the forge.
-        StoreError: something in the forge cannot be read.
+        UsageError: no paper of the key is in the forge, or a blueprint is malformed.
+        StoreError: a record of the forge cannot be read.
     """
     papers = [_marked(folder, key[name]) for folder in forge.papers() if (name := _file_of(folder)) in key]
     if not papers:
@@ -146,19 +162,24 @@ def mark_forge(forge: ForgeFolder, key: Mapping[str, KeyPaper], *, upto: str = "
             f"{forge.root}: none of the key's {len(key)} papers is in it; run the forge over its corpus first"
         )
     spent = ForgeBudget(forge.root / "papers", None, None).spent()
+    # A sum without some of the prices would look cheaper than it was.
     usd = None if spent.unpriced else spent.cost_usd
     return ForgeBench(forge.settings.model, upto, tuple(papers), usd, spent.tokens)
 
 
 def side_by_side(benches: Sequence[ForgeBench]) -> str:
-    """A table with a column a model, and below it what is wrong, paper by paper."""
+    """A table with a column for each model, and below it what is wrong, paper by paper.
+
+    Args:
+        benches: the figures of each model, at least one.
+    """
     figures = [bench.figures() for bench in benches]
     names = list(figures[0])
     width = max(map(len, names))
     columns = [max(len(bench.model), 8) for bench in benches]
     lines = [" " * width + "".join(f"  {bench.model:>{size}}" for bench, size in zip(benches, columns, strict=True))]
     for name in names:
-        cells = (f"  {_cell(one[name]):>{size}}" for one, size in zip(figures, columns, strict=True))
+        cells = (f"  {_cell(of_model[name]):>{size}}" for of_model, size in zip(figures, columns, strict=True))
         lines.append(f"{name:<{width}}" + "".join(cells))
     for bench in benches:
         lines += [f"{bench.model}: {line}" for paper in bench.papers for line in _complaints(paper, bench.upto)]
@@ -177,20 +198,23 @@ def _marked(folder: PaperFolder, key: KeyPaper) -> BenchPaper:
         expected_stage=key.stage,
         expected_state=key.state,
         expected_codes=key.codes,
-        seconds=sum(one.seconds for one in results),
+        seconds=sum(kept.seconds for kept in results),
     )
 
 
 def _file_of(folder: PaperFolder) -> str:
+    """Name of the file that a paper was read from; empty where it was never harvested."""
     harvested = folder.result("harvest")
     return "" if harvested is None else str(harvested.result.facts.get("file", ""))
 
 
 def _complaints(paper: BenchPaper, upto: str) -> list[str]:
+    """What is wrong with one paper, a line each."""
     verdict, mark = paper.verdict(upto), paper.mark
     lines = [] if verdict == "right" else [f"{verdict} at {paper.stage} ({', '.join(paper.codes)})"]
     lines += [f"{name} is {found}, expected {expected}" for name, (found, expected) in mark.wrong.items()]
-    lines += [f"{name} is assumed {found}, expected {said}" for name, (found, said) in mark.assumed.items()]
+    lines += [f"{name} is assumed {found}, expected {expected}" for name, (found, expected) in mark.assumed.items()]
+    # A paper that ended before ``extract`` has no fields to miss.
     lines += [f"{name} is missing" for name in mark.missing] if paper.stage not in {"harvest", "screen", "read"} else []
     return [f"{mark.paper}: {line}" for line in [*lines, *mark.problems]]
 

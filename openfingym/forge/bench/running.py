@@ -1,4 +1,4 @@
-"""A model's bench: a forge over a corpus with an answer key, in which the data that papers point at are served."""
+"""Running a forge over a corpus with an answer key, while the data that its papers point at are served here."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ class BenchCorpus:
     papers: Path
     """Folder of the papers."""
     key: Path
-    """Folder of ``KEY.toml``, or the file."""
+    """Folder that holds ``KEY.toml``, or such a file itself."""
     served: Path | None = None
-    """Folder of the files that the hosts named in the papers have; None where they are reached as they are."""
+    """Folder of the files that are served in place of the hosts that the papers name; None to reach these hosts."""
 
 
 def shipped_corpus() -> BenchCorpus:
     """The corpus that the library brings: small papers written for it, which are not real ones."""
     package = Path(str(resources.files("openfingym")))
+    # In the wheel it lies in the package; in a checkout, with the tests.
     installed = package / "_forge"
     root = installed if installed.is_dir() else package.parent / "tests" / "forge"
     return BenchCorpus(root / "corpus", root / "key", root / "served")
@@ -51,17 +52,18 @@ def run_bench(
     """Run a forge over a corpus, and mark it.
 
     Args:
-        settings: models, budget and backend.
-        corpus: the papers and what should be found in them.
-        root: folder of the forge; one that is there is gone on with.
-        jobs: papers at once.
-        upto: the last stage to do.
-        on_progress: is called with the last stage of each paper.
+        settings: models, budget and backend of the forge.
+        corpus: the papers, and what should be found in them.
+        root: folder of the forge; if there is one already, the run goes on with it.
+        jobs: number of papers that are worked on at the same time.
+        upto: name of the last stage to do.
+        on_progress: called with the last stage of each paper.
 
     Raises:
-        UsageError: the corpus or its key cannot be read, or the forge is another one.
+        UsageError: the corpus or its key cannot be read, or the forge in the folder was begun with other settings.
         StoreError: something cannot be written.
     """
+    # First: a key that cannot be read must not cost a run.
     key = read_key(corpus.key)
     with _served(corpus.served, key) as hosts:
         forge = ForgeFolder.begin(root, replace(settings, local_hosts=(*settings.local_hosts, *hosts)))
@@ -72,7 +74,15 @@ def run_bench(
 
 @contextlib.contextmanager
 def _served(folder: Path | None, key: Mapping[str, KeyPaper]) -> Iterator[tuple[str, ...]]:
-    """Serve a folder in place of the hosts that a key's papers name; gives them as settings of a forge have them."""
+    """Serve a folder in place of the hosts that papers name, for the time of the block.
+
+    Args:
+        folder: folder of the files; None to serve nothing.
+        key: the key, in which the papers' addresses stand.
+
+    Yields:
+        The hosts, as :attr:`ForgeSettings.local_hosts` has them.
+    """
     addresses = [str(paper.fields["data.url"]) for paper in key.values() if "data.url" in paper.fields]
     hosts = sorted({host for address in addresses if (host := urlsplit(address).hostname)})
     if folder is None or not hosts:
@@ -92,4 +102,4 @@ class _Quiet(SimpleHTTPRequestHandler):
     """Serves files, and prints nothing."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name in the standard library
-        """Nothing."""
+        """Print nothing."""

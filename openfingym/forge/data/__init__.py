@@ -1,4 +1,4 @@
-"""Stage ``data``: what a blueprint asks for is found in the library, or obtained, and judged."""
+"""Stage ``data``: the data of a blueprint are found in the library or downloaded, and judged."""
 
 from openfingym.forge.data.stage import DataStage
 

@@ -1,4 +1,4 @@
-"""Downloading what the library does not have: a script that a model writes, behind the recording proxy."""
+"""Downloading data that the library does not have: by a script that a model writes, behind the recording proxy."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from openfingym.forge.blueprint import Blueprint
 
 ROOM: Final = "openfingym.forge.data"
+"""Package that holds the prompts."""
 ROUNDS: Final = 3
 """How many scripts a model may write."""
 STORAGE_MB: Final = 64
-Found = TypeVar("Found")
+"""Megabytes that a script may write."""
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -40,32 +42,38 @@ class Ran:
     """One run of a script."""
 
     outcome: CodeOutcome
+    """How the script ended."""
     log: tuple[ProxyEntry, ...]
+    """All its requests, in order."""
     last: bytes
-    """The last whole answer of a host."""
+    """The last whole answer of a host; empty where there was none."""
 
     @property
     def content(self) -> bytes | None:
-        """The file it wrote; None where it wrote none."""
+        """Bytes of the file that the script wrote; None where it wrote none."""
         return self.outcome.files.get("data.csv")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a download may reach."""
+    """What a download may reach, and for how long."""
 
     hosts: frozenset[str]
+    """``host`` at the ports of the web, or ``host:port``."""
     local: Mapping[str, tuple[str, int]]
+    """Address and port of hosts that are served elsewhere, by the host's name."""
     seconds: float
+    """Longest time of a download."""
 
 
 def settings_of(blueprint: Blueprint, local_hosts: Sequence[str], seconds: float) -> Settings:
-    """The hosts that a blueprint names, and where those of a test are.
+    """The hosts that a blueprint names, and where those are that are served elsewhere.
 
     Args:
-        blueprint: whose ``data.url`` names them, one or several with spaces between.
-        local_hosts: ``host:port``, or ``host=address:port`` for one that is served elsewhere.
-        seconds: longest time of a download.
+        blueprint: the blueprint, whose ``data.url`` holds one address, or several with spaces between them.
+        local_hosts: ``host:port`` for each host whose address may be private, or ``host=address:port`` for one that is
+            served elsewhere.
+        seconds: longest time of a download, in seconds.
     """
     local: dict[str, tuple[str, int]] = {}
     for entry in local_hosts:
@@ -83,9 +91,13 @@ def settings_of(blueprint: Blueprint, local_hosts: Sequence[str], seconds: float
 def run_script(script: str, settings: Settings) -> Ran:
     """Run a script in the sandbox, where the proxy is its only network.
 
+    Args:
+        script: source of the script, which has been screened.
+        settings: what it may reach, and for how long.
+
     Raises:
         BackendUnavailableError: nothing on this machine can isolate programs.
-        RuntimeFailureError: the machinery failed; says nothing about the script.
+        RuntimeFailureError: the machinery failed, which says nothing about the script.
     """
     from openfingym.forge.asking.sandboxed import CodeLimits, run_in_sandbox
     from openfingym_runtime.owned_directory import owned_directory
@@ -103,8 +115,11 @@ def run_script(script: str, settings: Settings) -> Ran:
 
 
 def fault_of(ran: Ran) -> RejectionReason | None:
-    """What a run did that no other script would mend, or that no script may do; None where it did nothing of it."""
+    """Why a run ends the download: it did what no script may do, or failed as every script would; None where another
+    script may do better, or the run was good.
+    """
     outcome = ran.outcome
+    # What it tried to do counts before how it ended: a script that was caught may well fail for another reason.
     for line in outcome.output.splitlines():
         if line.startswith(MARK):
             return RejectionReason("script-refused", line.removeprefix(MARK))
@@ -128,6 +143,7 @@ def fault_of(ran: Ran) -> RejectionReason | None:
 
 
 def _service_fault(log: Sequence[ProxyEntry]) -> RejectionReason | None:
+    """What a host did to make a script fail; None where it did nothing."""
     for entry in log:
         if entry.code in ("moved", "private", "unreachable"):
             return RejectionReason("data-unavailable", f"{entry.url}: {entry.outcome}")
@@ -141,14 +157,21 @@ def _tail(output: str) -> str:
 
 
 def payload_fault(content: bytes, blueprint: Blueprint) -> RejectionReason | None:
-    """What is wrong with what a host sent, where a script could not read it; None where it is a table as expected."""
+    """What is wrong with a host's answer that a script could not read; None where nothing is, or where it is no table
+    as it stands.
+
+    Args:
+        content: bytes of the answer.
+        blueprint: what the paper says of its data.
+    """
     if content[:512].lstrip().lower().startswith((b"<!doctype", b"<html")):
         return RejectionReason("data-changed", f"a web page where a table should be: {content[:80]!r}")
     try:
-        found = judge_table(read_table(content), blueprint).refusals
+        refusals = judge_table(read_table(content), blueprint).refusals
+    # Zipped, or of another form, which the next script may be able to read.
     except DataError:
-        return None  # zipped, or of another form, which a script may be able to read
-    return next((reason for reason in found if reason.code == "data-changed"), None)
+        return None
+    return next((reason for reason in refusals if reason.code == "data-changed"), None)
 
 
 def download(
@@ -160,6 +183,13 @@ def download(
     seconds: float,
 ) -> StageResult:
     """Have a script written, reviewed and run, and its table tested and judged.
+
+    Args:
+        candidate: the paper, whose models are asked.
+        blueprint: what the paper says of its data.
+        facts: facts of the result, which are added to.
+        local_hosts: hosts that may be reached at a private address, as :func:`settings_of` takes them.
+        seconds: longest time of a run, in seconds.
 
     Raises:
         ModelUnavailableError: the model cannot be reached.
@@ -180,7 +210,7 @@ def _refused(reasons: Sequence[RejectionReason], facts: Mapping[str, object], *,
 
 
 class _Download:
-    """One download: the request, the tests that were written first, and its rounds."""
+    """One download: the request, the reviewer's tests, and the rounds of scripts."""
 
     def __init__(self, candidate: CandidateTask, blueprint: Blueprint, facts: dict[str, object], settings: Settings):
         self.candidate, self.blueprint, self.facts, self.settings = candidate, blueprint, facts, settings
@@ -188,10 +218,11 @@ class _Download:
         self.request = _request(blueprint)
 
     def run(self) -> StageResult:
+        # Before any script, so that the tests follow the request and not a script.
         tests = self._ask("reviewer", "script-tests", read_tests)
         if tests is None:
             return self._malformed("the reviewer wrote no tests")
-        said = ""
+        last_script = ""
         problems: list[str] = []
         for number in range(1, ROUNDS + 1):
             self.facts["scripts"] = number
@@ -205,9 +236,10 @@ class _Download:
             )
             if script is None:
                 return self._malformed("the generator wrote no script")
-            if script == said:
-                break  # told what was wrong, it says the same
-            said = script
+            # It was told what is wrong, and wrote the same again: so it would the next time.
+            if script == last_script:
+                break
+            last_script = script
             self._keep("download.py", script)
             result, problems = self._try(script, tests)
             if result is not None:
@@ -218,7 +250,7 @@ class _Download:
         )
 
     def _try(self, script: str, tests: str) -> tuple[StageResult | None, list[str]]:
-        """The result, or what is wrong with the script."""
+        """The result of the stage, or None with what is wrong with the script, for the next round."""
         named = {*self.settings.hosts, *(urlsplit(f"//{host}").hostname or "" for host in self.settings.hosts)}
         if problems := screen(script, named):
             return None, problems
@@ -228,12 +260,14 @@ class _Download:
         if rejected:
             return None, rejected
         ran = run_script(script, self.settings)
+        # For people, whatever comes of the run.
         with store_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_json(self.folder / "proxy-log.json", [entry.__dict__ for entry in ran.log])
             write_text(self.folder / "output.txt", ran.outcome.output[-20_000:], errors="replace")
         fault = fault_of(ran)
         if fault is not None:
+            # A host that cannot be reached may be there the next time, and so the paper fails and is not refused.
             down = fault.code == "data-unavailable" and any(entry.code == "unreachable" for entry in ran.log)
             return _refused([fault], self.facts, failed=down), []
         if ran.content is None or not ran.outcome.whole:
@@ -244,9 +278,11 @@ class _Download:
         return self._judge(ran.content, ran, tests)
 
     def _judge(self, content: bytes, ran: Ran, tests: str) -> tuple[StageResult | None, list[str]]:
+        """The result of the stage for a table that a script wrote, or None with the tests that it does not pass."""
         try:
             frame = read_table(content)
         except DataError as error:
+            # The host's own answer tells more than what a script made of it.
             changed = payload_fault(ran.last, self.blueprint) or RejectionReason("data-changed", str(error))
             return _refused([changed], self.facts), []
         findings = judge_table(frame, self.blueprint)
@@ -258,7 +294,9 @@ class _Download:
         return self._done(frame, findings, ran), []
 
     def _done(self, frame: pd.DataFrame, findings: Findings, ran: Ran) -> StageResult:
+        """Write the table and where it is from; the result of the stage."""
         licence = str(self.blueprint.value("data.licence") or "")
+        # Only a licence that says so lets a package hold the data; silence does not.
         known = licence_says(licence) == "allows"
         script = (self.folder / "download.py").read_bytes()
         wanted = wanted_of(self.blueprint)
@@ -288,9 +326,10 @@ class _Download:
             "data", "passed", notes=tuple(notes), facts=self.facts, files=tuple(f"data/{name}" for name in names)
         )
 
-    def _ask(self, role: Role, name: str, read: Callable[[object], Found], **values: object) -> Found | None:
+    def _ask(self, role: Role, name: str, read: Callable[[object], Read], **values: object) -> Read | None:
+        """What is read from a model's answer to a prompt; None where no answer could be used."""
         prompt = render(ROOM, name, request=self.request, **values)
-        return ask_for(self.candidate.asking, role, name, prompt, of_json(read)).found
+        return ask_for(self.candidate.asking, role, name, prompt, of_json(read)).value
 
     def _malformed(self, what: str) -> StageResult:
         return _refused(
@@ -304,6 +343,7 @@ class _Download:
 
 
 def _request(blueprint: Blueprint) -> str:
+    """What is wanted, for the models: a few fields of the blueprint, and nothing else that the paper says."""
     wanted = wanted_of(blueprint)
     columns = texts(blueprint.value("data.columns")) or wanted.series
     return json.dumps(
@@ -322,8 +362,10 @@ def _request(blueprint: Blueprint) -> str:
 
 
 def _text(name: str) -> Callable[[object], str]:
-    def read(found: object) -> str:
-        value = found.get(name) if isinstance(found, dict) else None
+    """A reader of answers that are a JSON object with a text of this name."""
+
+    def read(answer: object) -> str:
+        value = answer.get(name) if isinstance(answer, dict) else None
         if not isinstance(value, str) or not value.strip():
             raise AnswerError(f"expected a JSON object with the text {name!r}")
         return value
@@ -331,13 +373,13 @@ def _text(name: str) -> Callable[[object], str]:
     return read
 
 
-def _verdict(found: object) -> list[str]:
-    """Problems of a script; none where it is accepted."""
-    if not isinstance(found, dict) or found.get("verdict") not in ("accept", "reject"):
+def _verdict(answer: object) -> list[str]:
+    """The problems of a script in a reviewer's answer; empty where the script is accepted."""
+    if not isinstance(answer, dict) or answer.get("verdict") not in ("accept", "reject"):
         raise AnswerError('expected a JSON object with "verdict": "accept" or "reject"')
-    problems = found.get("problems") or []
+    problems = answer.get("problems") or []
     if not isinstance(problems, list):
         raise AnswerError('"problems" must be a list of texts')
-    if found["verdict"] == "accept":
+    if answer["verdict"] == "accept":
         return []
-    return [str(one)[:300] for one in problems] or ["the reviewer rejects it, and does not say why"]
+    return [str(each)[:300] for each in problems] or ["the reviewer rejects it, and does not say why"]

@@ -1,4 +1,4 @@
-"""Judging a table of data against what a blueprint says of it, with numbers for every finding."""
+"""Judging a protocol and a table of data: what is unsound, or is not as the blueprint says, with numbers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from openfingym.forge.data.lookahead import look_ahead, target_given_away
 from openfingym.forge.data.matching import texts, wanted_of
 from openfingym.forge.data.names import matched
+from openfingym.forge.data.tables import is_dated
 from openfingym.forge.data.units import units
 from openfingym.forge.stage import RejectionReason
 
@@ -21,15 +22,16 @@ if TYPE_CHECKING:
     from openfingym.forge.blueprint import Blueprint
 
 MOST_MISSING: Final = 0.05
-"""Largest share of cells without a value."""
+"""Largest share of cells without a value; one column may have twice as much."""
 NEARLY: Final = 1e-5
-"""Share of a series' usual size below which two values are one."""
+"""Share of a series' usual size below which two values count as the same."""
 RUN: Final = 10
-"""Rows in a row that, found twice, are a copy."""
+"""Length in rows of a stretch that, if it stands twice, is a copy."""
 TELLING: Final = 3
-"""Columns of which a row must have that many, each with one different value in as many rows, to be known again."""
+"""How many columns must tell rows apart before equal rows count as copies. A column does so if it has at least one
+distinct value for that many rows."""
 AT_END: Final = 0.02
-"""Share of a column's rows that hold its least value, or its largest, where it was scaled to its range."""
+"""Share of rows below which the least and the largest value of a column are single values, as after a scaling."""
 _SPACING_DAYS: Final = {
     "intraday": (0.0, 0.04),
     "hourly": (0.04, 0.05),
@@ -37,8 +39,9 @@ _SPACING_DAYS: Final = {
     "weekly": (6.0, 8.0),
     "monthly": (27.0, 32.0),
 }
-"""Median days between two rows, by frequency."""
+"""Least and largest median of the days between two rows, by frequency."""
 _SLACK_DAYS: Final = {"monthly": 45, "weekly": 21}
+"""Days by which a table may begin late or end early, by frequency: a month or some weeks, and 10 for all others."""
 _UNIVERSE: Final = re.compile(
     r"\b(constituents?|members? of (?:the|an) index|index members|all (?:listed )?(?:stocks|firms))\b"
 )
@@ -52,12 +55,17 @@ class Findings:
     """What judging found."""
 
     refusals: tuple[RejectionReason, ...]
+    """What the data are refused for; empty where they are sound."""
     notes: tuple[RejectionReason, ...]
+    """What a reviewer should see."""
 
 
 def judge_protocol(blueprint: Blueprint) -> Findings:
-    """What the protocol itself does to the data, whatever they are."""
-    found = []
+    """Judge what a protocol does to the data, whatever they are.
+
+    Triage asks the same of a blueprint that comes from a paper; a person may have edited it since.
+    """
+    refusals = []
     dated = blueprint.value("frequency", "none") != "none"
     checks = (
         (
@@ -83,45 +91,45 @@ def judge_protocol(blueprint: Blueprint) -> Findings:
     for code, name, wrong, mend in checks:
         stated = blueprint.fields.get(name)
         if stated is not None and wrong(stated.value):
-            found.append(RejectionReason(code, f"{name} is {stated.value!r}; {mend}", tuple(stated.quotations)))
-    return Findings(tuple(found), ())
+            refusals.append(RejectionReason(code, f"{name} is {stated.value!r}; {mend}", tuple(stated.quotations)))
+    return Findings(tuple(refusals), ())
 
 
 def _looks_ahead(value: object) -> bool:
+    """Whether a resampling stamps a bar at its begin: what the bar holds is then shown before it happened."""
     text = str(value or "").lower()
     return bool(_BEGIN.search(text)) and "not stamped" not in text
 
 
 def judge_table(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
-    """Judge a table.
+    """Judge a table against what a paper says of it.
 
     Args:
-        frame: a column a series, indexed by time; by number where rows have no time. Cells without a value are NaN.
+        frame: a column for each series, indexed by time, or by number if rows have no time. Cells without a value are
+            NaN.
         blueprint: what the paper says of its data.
 
     Returns:
-        Refusals, and what a reviewer should see.
+        All that is wrong with the table, so that a person can mend it at once, and what a reviewer should see.
     """
-    dated = _dated(frame)
+    dated = is_dated(frame)
     refusals = [*_columns(frame, blueprint)]
     notes: list[RejectionReason] = []
     if dated:
         refusals += [*_range(frame, blueprint), *_frequency(frame, blueprint)]
-    for found in (_missing(frame), _duplicates(frame, dated=dated), _survivorship(frame, blueprint)):
-        refusals += found.refusals
-        notes += found.notes
+    for findings in (_missing(frame), _duplicates(frame, dated=dated), _survivorship(frame, blueprint)):
+        refusals += findings.refusals
+        notes += findings.notes
     refusals += units(frame, blueprint)
     refusals += [*_scaled(frame), *look_ahead(frame, blueprint)] if dated else []
     refusals += target_given_away(frame, blueprint)
     return Findings(tuple(refusals), tuple(notes))
 
 
-def _dated(frame: pd.DataFrame) -> bool:
-    return bool(np.issubdtype(frame.index.to_numpy().dtype, np.datetime64))
-
-
 def wanted_columns(blueprint: Blueprint) -> tuple[str, ...]:
-    """Names that a blueprint says the table has: its columns, or else its series, and its target and features."""
+    """Names of the columns that a blueprint says the table has: its columns, or else its series, with its target and
+    its features.
+    """
     named = texts(blueprint.value("data.columns")) or texts(blueprint.value("data.series"))
     more = [*texts(blueprint.value("data.target")), *texts(blueprint.value("data.features"))]
     # Names in words, as "lagged values of the yields", are not names of columns.
@@ -130,6 +138,7 @@ def wanted_columns(blueprint: Blueprint) -> tuple[str, ...]:
 
 
 def _columns(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
+    # Targets and features may be named in words that are no columns: their absence alone refuses nothing.
     wanted = wanted_columns(blueprint)
     named = set(texts(blueprint.value("data.columns")) or texts(blueprint.value("data.series")))
     lacking = [name for name in wanted if name in named and name not in matched(wanted, map(str, frame.columns))]
@@ -177,6 +186,7 @@ def _frequency(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReaso
 
 
 def _missing(frame: pd.DataFrame) -> Findings:
+    """Cells without a value: too many refuse the table, and a few are noted, since their rows are left out."""
     gaps = frame.isna()
     share = float(gaps.to_numpy().mean()) if frame.size else 1.0
     worst = gaps.mean().sort_values(ascending=False)
@@ -198,6 +208,7 @@ def _missing(frame: pd.DataFrame) -> Findings:
 
 
 def _duplicates(frame: pd.DataFrame, *, dated: bool) -> Findings:
+    """Rows that stand more than once: one half of such a pair in training would tell the other in the test part."""
     if dated and (twice := frame.index[frame.index.duplicated()].unique()).size:
         shown = ", ".join(str(one)[:19] for one in twice[:3])
         return Findings(
@@ -206,6 +217,7 @@ def _duplicates(frame: pd.DataFrame, *, dated: bool) -> Findings:
     if dated:
         return _copied_runs(frame)
     twice_rows = int(frame.duplicated().sum())
+    # A few rows of two columns are equal by chance.
     if frame.shape[1] >= 3 and twice_rows > max(1, len(frame) // 200):
         text = f"{twice_rows} of {len(frame)} rows repeat another; both parts of a split would hold them"
         return Findings((RejectionReason("duplicated-rows", text),), ())
@@ -217,15 +229,18 @@ def _copied_runs(frame: pd.DataFrame) -> Findings:
     values = frame.to_numpy(np.float64)
     seen: dict[tuple[int, ...], int] = {}
     copies: list[tuple[int, int]] = []
-    # Copies that differ in their last digits alone are copies too.
+    # Rounded to a share of the usual size, since copies that differ in their last digits alone are copies too. The row
+    # of zeros keeps a column without any value from having no median.
     usual = NEARLY * np.nanmedian(np.abs(np.vstack([values, np.zeros_like(values[:1])])), axis=0)
     steps = np.rint(values / np.where(usual > 0, usual, 1e-12))
+    # Equal rows become one number, so that a stretch is a short tuple of whole numbers.
     rows = np.unique(np.nan_to_num(steps, nan=-1e300), axis=0, return_inverse=True)[1].reshape(-1).tolist()
     for place in range(len(rows) - RUN + 1):
         run = tuple(rows[place : place + RUN])
-        # Quiet stretches repeat honestly.
+        # Stretches in which hardly anything changes repeat honestly.
         if len(set(run)) < RUN - 2:
             continue
+        # At least a stretch apart, or one would be a copy of itself.
         if place - seen.setdefault(run, place) >= RUN:
             copies.append((seen[run], place))
     if not copies:
@@ -239,7 +254,14 @@ def _copied_runs(frame: pd.DataFrame) -> Findings:
 
 
 def _copied_rows(frame: pd.DataFrame, steps: NDArray[np.float64], rows: list[int]) -> Findings:
-    """Rows that stand twice one by one, or in another order: told where columns enough hardly ever repeat a value."""
+    """Rows that stand twice one by one, or in another order.
+
+    Args:
+        frame: the table, by time.
+        steps: its values, rounded as those of copies are.
+        rows: the number of each row, equal for equal rows.
+    """
+    # Only where some columns hardly ever repeat a value: others are equal by chance.
     telling = sum(len(np.unique(column)) >= len(rows) // TELLING for column in steps.T)
     if telling < TELLING:
         return Findings((), ())
@@ -255,8 +277,8 @@ def _copied_rows(frame: pd.DataFrame, steps: NDArray[np.float64], rows: list[int
 
 
 def _scaled(frame: pd.DataFrame) -> list[RejectionReason]:
-    """Columns that were scaled over all rows before they were published: no market has a mean of 0 and a deviation of 1
-    exactly, or ends of its range at 0 and 1.
+    """Columns that were scaled over all rows before they were published, and so hold something of the test part: no
+    market has exactly a mean of 0 and a deviation of 1, or ends of its range at 0 and 1.
     """
     values = frame.to_numpy(np.float64)
     if len(values) < 100 or not np.isfinite(values).any(axis=0).all():
@@ -266,14 +288,17 @@ def _scaled(frame: pd.DataFrame) -> list[RejectionReason]:
     # A yes or no, and a share that is often none or all, have these ends of their own.
     if ((values == least).mean(axis=0) < AT_END).all() and ((values == largest).mean(axis=0) < AT_END).all():
         forms["least value 0 and largest 1"] = (least, largest - 1.0)
-    for told, errors in forms.items():
+    for form, errors in forms.items():
+        # To three digits, as of values that were rounded before they were published.
         if float(np.abs(errors).max()) < 1e-3:
-            text = f"every column has {told} over all {len(values)} rows; take the values as they were published"
+            text = f"every column has {form} over all {len(values)} rows; take the values as they were published"
             return [RejectionReason("scaling-on-test", text)]
     return []
 
 
 def _survivorship(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
+    """Series that were chosen by what happened later: a list of members over years, of which not one ever left."""
+    # Of a few series, none may have left by chance.
     if frame.shape[1] < 5:
         return Findings((), ())
     stated = [
@@ -281,11 +306,12 @@ def _survivorship(frame: pd.DataFrame, blueprint: Blueprint) -> Findings:
         for name in ("panel", "data.source", "data.series", "description")
         if name in blueprint.fields
     ]
-    quotations = [quotation for one in stated for quotation in one.quotations]
-    text = " ".join([*(str(one.value) for one in stated), *(quotation.quote for quotation in quotations)]).lower()
+    quotations = [quotation for each in stated for quotation in each.quotations]
+    text = " ".join([*(str(each.value) for each in stated), *(quotation.quote for quotation in quotations)]).lower()
     said = _UNIVERSE.search(text)
     live = int(frame.iloc[-1].notna().sum())
     whole = int((frame.notna().all()).sum())
+    # A series that ends early, or begins late, shows that members came and went.
     if said is None or live < frame.shape[1] or whole < frame.shape[1]:
         return Findings((), ())
     reason = RejectionReason(

@@ -1,4 +1,4 @@
-"""What the library has, in the words that papers use for it."""
+"""The data sets that the library has or can pull, with the words that papers use for them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from datetime import date
 from typing import Final, Literal
 
 How = Literal["bundled", "simulator", "specified", "pulled"]
+"""How data are had: from the library, from a simulator in place of real data, from a process that is the data by a
+paper's own definition, or from their publisher."""
 
 
 @dataclass(frozen=True)
@@ -19,17 +21,22 @@ class KnownData:
     asset_class: str
     frequency: str
     series: tuple[str, ...]
-    """Names of its channels, empty where it has none or they are not known before it is pulled."""
+    """Names of the channels; empty where there are none, or they are not known before the data are pulled."""
     terms: tuple[str, ...]
-    """Words of papers that mean its publisher or its process, in lower case."""
+    """Words by which papers mean the publisher or the process, in lower case."""
     unit: str
+    """Unit of the values, in words; empty where there are several or none."""
     source: str
+    """Where the data are from, in words."""
     licence: str
     first: date | None = None
+    """First day; None where there is none, or it is not known."""
     last: date | None = None
+    """Last day; None where there is none, or the data go on until now."""
     address: str = ""
+    """Address of the publisher; empty for what the library brings."""
     standing_in: str = ""
-    """Real data that it stands in for; empty where it is what papers use itself."""
+    """Real data that these stand in for; empty for data that papers use themselves."""
 
 
 _TREASURY = ("treasury", "constant maturity", "constant-maturity", "par yield", "h.15")
@@ -94,7 +101,7 @@ TERMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "binance-hourly-pairs": ("crypto", ("binance",)),
     "binance-hourly-wide": ("crypto", ("binance",)),
 }
-"""By name of a data set: its asset class, and what papers call its publisher or process."""
+"""Asset class of each data set, and what papers call its publisher or process, by the name of the data set."""
 
 
 def known_data() -> list[KnownData]:
@@ -179,8 +186,9 @@ def _pullable() -> Iterator[KnownData]:
     for name, dataset in sorted(PULLABLE.items()):
         source = SOURCES[dataset.source]
         expected = dataset.expected
+        # Graphs: their stand-ins are listed above, and the real ones are pulled by their tasks.
         if expected is None:
-            continue  # graphs have their stand-ins above, and real ones are pulled by their tasks
+            continue
         asset, terms = TERMS.get(name, ("", ()))
         yield KnownData(
             name=name,

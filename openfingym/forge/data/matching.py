@@ -1,4 +1,4 @@
-"""Which of the data that the library has is what a blueprint asks for, with a score and the reasons."""
+"""Matching a blueprint with the data sets that the library has: a score for each, with the reasons."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from openfingym.forge.blueprint import Blueprint
 
 LEAST: Final = 0.6
-"""Score from which data will do."""
+"""Score from which on data serve a blueprint."""
 NAMED: Final = 0.9
-"""Score of a publisher from which the paper names it."""
+"""Score of a publisher from which on the paper names it."""
 LEAST_RANGE: Final = 0.8
 """Share of the blueprint's days that the data must span."""
+# Publisher and series tell most of what data are.
 _WEIGHTS: Final = {"publisher": 0.35, "series": 0.35, "range": 0.15, "frequency": 0.1, "kind": 0.05}
 _HOSTS: Final = {
     "treasury.gov": "treasury",
@@ -30,7 +31,7 @@ _HOSTS: Final = {
     "binance": "binance",
     "yahoo": "yahoo",
 }
-"""Parts of the hosts of publishers that the library knows, and a term of theirs."""
+"""One of the terms of each publisher that the library knows, by a part of the publisher's host."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,17 @@ class Wanted:
     heading: str
     """Title of the paper, in lower case."""
     context: str
-    """What else the paper says of its data, in lower case: its abstract and the words it is quoted with."""
+    """What else the paper says of its data, in lower case: its abstract and its words that are quoted."""
     source: str
+    """Publisher or data set, as the paper names it."""
     series: tuple[str, ...]
+    """Names of the series, as the paper writes them."""
     asset_class: str
     frequency: str
     kind: str
+    """``real``, ``simulated`` or ``specified``; like every other text here, empty where the blueprint does not say."""
     url: str
+    """Addresses that the paper gives, with spaces between several."""
     first: date | None
     last: date | None
 
@@ -61,21 +66,27 @@ class ColumnMatch:
     score: float
     """From 0 to 1; 0 where something rules it out."""
     series: dict[str, str]
-    """Channel of each series that the blueprint names."""
+    """Channel of the data for each series that the blueprint names."""
     why: tuple[str, ...]
+    """What speaks for the data, and against them."""
 
     @property
     def fits(self) -> bool:
-        """Whether it will do."""
+        """Whether the data serve the blueprint."""
         return self.score >= LEAST
 
-    def told(self) -> str:
-        """Name, score and reasons in one line."""
+    def summary(self) -> str:
+        """Name, score and reasons, in one line for people."""
         return f"{self.data.name} ({self.score:.2f}): {'; '.join(self.why)}"
 
 
 def wanted_of(blueprint: Blueprint, abstract: str = "") -> Wanted:
-    """What a blueprint, and the abstract of its paper, say of its data."""
+    """What a blueprint says of its data.
+
+    Args:
+        blueprint: the blueprint whose data are wanted.
+        abstract: abstract of the paper, which may name what the blueprint does not; empty to leave it out.
+    """
     about = [stated for name, stated in blueprint.fields.items() if name.startswith(("data.", "dataset.", "panel"))]
     quotes = [quotation.quote for stated in about for quotation in stated.quotations]
     text = [str(blueprint.value(name) or "") for name in ("data.source", "panel", "description")]
@@ -100,12 +111,12 @@ def texts(value: object) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
     if isinstance(value, list):
-        return tuple(str(one) for one in value)
+        return tuple(str(each) for each in value)
     return tuple(part.strip() for part in re.split(r",|;|\band\b", str(value)) if part.strip())
 
 
 def day(value: object) -> date | None:
-    """A field's value as a day; None where it is none."""
+    """A field's value as a day; None where it is no date."""
     if isinstance(value, date):
         return value
     try:
@@ -115,31 +126,33 @@ def day(value: object) -> date | None:
 
 
 def matches(blueprint: Blueprint, among: Iterable[KnownData] | None = None, abstract: str = "") -> list[ColumnMatch]:
-    """Every data set of the library with its score, the best first; of two alike, what needs no network.
+    """Every data set with its score, the best first.
 
     Args:
-        blueprint: what is wanted.
-        among: the data sets; None for all of the library.
+        blueprint: the blueprint whose data are wanted.
+        among: the data sets to look at; None for all of the library.
         abstract: abstract of the paper, which may name what the blueprint does not.
     """
     wanted = wanted_of(blueprint, abstract)
-    found = [match(wanted, data) for data in (known_data() if among is None else among)]
+    scored = [match(wanted, data) for data in (known_data() if among is None else among)]
+    # Of two with one score: real data before a simulator's, what needs no network, and the smaller one.
     order = {"specified": 0, "bundled": 0, "pulled": 1, "simulator": 2}
-    return sorted(found, key=lambda one: (-one.score, order[one.data.how], len(one.data.series), one.data.name))
+    return sorted(scored, key=lambda each: (-each.score, order[each.data.how], len(each.data.series), each.data.name))
 
 
 def match(wanted: Wanted, data: KnownData) -> ColumnMatch:
     """How well a data set serves what is wanted."""
+    # A name of the library's own, as a person writes it into data.source; one without a hyphen is an ordinary word.
     if data.name in re.findall(r"[a-z0-9-]+", wanted.source.lower()) and "-" in data.name:
-        publisher, said = 1.0, "the paper names it"
+        publisher, why_publisher = 1.0, "the paper names it"
     else:
-        publisher, said = _publisher(wanted, data)
-    series, covered, told = _series(wanted, data, publisher)
-    spans, span = _range(wanted, data)
+        publisher, why_publisher = _publisher(wanted, data)
+    series, covered, why_series = _series(wanted, data, publisher)
+    spans, why_range = _range(wanted, data)
     parts = {"publisher": publisher, "series": covered, "range": spans}
     parts["frequency"] = _same(wanted.frequency, data.frequency)
     parts["kind"] = 1.0 if (wanted.kind or "real") == _kind(data) else 0.0
-    why = [said, told, span]
+    why = [why_publisher, why_series, why_range]
     against = _against(wanted, data, parts)
     if against:
         return ColumnMatch(data, 0.0, series, (*against, *filter(None, why)))
@@ -151,37 +164,51 @@ def match(wanted: Wanted, data: KnownData) -> ColumnMatch:
 
 
 def _against(wanted: Wanted, data: KnownData, parts: dict[str, float]) -> list[str]:
-    """What rules a data set out, whatever else speaks for it."""
-    found = []
+    """What rules a data set out, whatever else speaks for it; empty for nothing.
+
+    Args:
+        wanted: what the blueprint wants.
+        data: the data set that is looked at.
+        parts: how well it serves, from 0 to 1, by the names of :data:`_WEIGHTS`.
+    """
+    objections = []
+    # A process that the paper names is the one, also where the paper calls its paths crypto or equity.
     named = parts["publisher"] >= NAMED and bool({wanted.asset_class, data.asset_class} & {"synthetic", "graph"})
     if wanted.asset_class and data.asset_class and wanted.asset_class != data.asset_class and not named:
-        found.append(f"asset class {data.asset_class}, wanted {wanted.asset_class}")
+        objections.append(f"asset class {data.asset_class}, wanted {wanted.asset_class}")
     if parts["frequency"] == 0.0:
-        found.append(f"{data.frequency}, wanted {wanted.frequency}")
+        objections.append(f"{data.frequency}, wanted {wanted.frequency}")
     if wanted.series and data.series and parts["series"] < 1.0:
         held = matched(wanted.series, data.series)
-        found.append(f"it lacks {', '.join(name for name in wanted.series if name not in held)}")
+        objections.append(f"it lacks {', '.join(name for name in wanted.series if name not in held)}")
+    # Without series to compare, only a name tells that these are the data.
     if not data.series and parts["publisher"] < NAMED:
-        found.append("the paper does not name it")
+        objections.append("the paper does not name it")
+    # A simulator's days stand for no real ones.
     if parts["range"] < LEAST_RANGE and data.how in ("bundled", "pulled"):
-        found.append(f"it spans {parts['range']:.0%} of the days wanted")
+        objections.append(f"it spans {parts['range']:.0%} of the days wanted")
     if wanted.kind in ("simulated", "specified") and data.how in ("bundled", "pulled"):
-        found.append("real, and the paper's data are synthetic")
+        objections.append("real, and the paper's data are synthetic")
     if wanted.url and parts["publisher"] < NAMED:
-        found.append(f"the paper gives {urlsplit(wanted.url).hostname} as its address, which is another publisher")
-    return found
+        objections.append(f"the paper gives {urlsplit(wanted.url).hostname} as its address, which is another publisher")
+    return objections
 
 
 def _kind(data: KnownData) -> str:
+    """The kind of a data set, as a blueprint has it."""
     return {"bundled": "real", "pulled": "real", "simulator": "simulated", "specified": "specified"}[data.how]
 
 
 def _publisher(wanted: Wanted, data: KnownData) -> tuple[float, str]:
-    """1 where the paper names the publisher or process, 0.4 where it names no other, 0 where it names another."""
+    """How surely the paper means the publisher or process of a data set, from 0 to 1, and the reason.
+
+    From 0.9 where the paper names it; 0.4 where it names none, 0.3 where it names another, and 0 where its address is
+    that of another.
+    """
     host = (urlsplit(wanted.url).hostname or "").lower()
     if host:
-        own = [term for part, term in _HOSTS.items() if part in host]
-        if not any(term in data.terms for term in own):
+        terms = [term for part, term in _HOSTS.items() if part in host]
+        if not any(term in data.terms for term in terms):
             return 0.0, ""
     # What its own fields say counts most; a paper may name other data in passing.
     for text, sure, where in (
@@ -198,9 +225,12 @@ def _publisher(wanted: Wanted, data: KnownData) -> tuple[float, str]:
 
 
 def _series(wanted: Wanted, data: KnownData, publisher: float) -> tuple[dict[str, str], float, str]:
+    """The channels of the wanted series, the share of them that is there, and the reason."""
+    # Nothing to compare speaks a little for the data.
     if not wanted.series or not data.series:
         return {}, 0.6, "" if not data.series else "no series named"
     held = matched(wanted.series, data.series)
+    # "close" and "volume" are in many data sets: only a name tells whose they are.
     if publisher < NAMED and all(canonical(name) in GENERIC for name in wanted.series):
         return held, 0.0, "series whose names say nothing"
     share = len(held) / len(wanted.series)
@@ -208,6 +238,7 @@ def _series(wanted: Wanted, data: KnownData, publisher: float) -> tuple[dict[str
 
 
 def _range(wanted: Wanted, data: KnownData) -> tuple[float, str]:
+    """The share of the wanted days that the data span, and the reason."""
     if data.first is None or (wanted.first is None and wanted.last is None):
         return 1.0, ""
     first, last = wanted.first or data.first, wanted.last or data.last or data.first
@@ -219,6 +250,7 @@ def _range(wanted: Wanted, data: KnownData) -> tuple[float, str]:
 
 
 def _same(wanted: str, held: str) -> float:
+    """Whether two frequencies are the same, as 1 or 0; what is not known differs from nothing."""
     if not wanted or not held or wanted == "none" or held == "none":
         return 1.0
     return 1.0 if wanted == held else 0.0
@@ -233,6 +265,11 @@ def wants_bars(blueprint: Blueprint) -> bool:
     return not _BARS.isdisjoint(blueprint.fields)
 
 
-def channels_of(found: ColumnMatch, wanted: Sequence[str]) -> list[str]:
-    """The channels that a blueprint uses, in the paper's order; all where it names none."""
-    return [found.series[name] for name in wanted if name in found.series] or list(found.data.series)
+def channels_of(chosen: ColumnMatch, wanted: Sequence[str]) -> list[str]:
+    """The channels that a blueprint uses, in the paper's order; all of them where it names none.
+
+    Args:
+        chosen: the match that was taken.
+        wanted: names of the series, as the paper writes them.
+    """
+    return [chosen.series[name] for name in wanted if name in chosen.series] or list(chosen.data.series)

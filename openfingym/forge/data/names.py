@@ -96,6 +96,7 @@ _COINS: Final[Mapping[str, str]] = {
     "polkadot": "dot",
     "avalanche": "avax",
 }
+# Words of three or four letters that are no coin stand in many names, and so codes of coins are listed.
 _COIN_CODES: Final = frozenset(
     {
         *_COINS.values(),
@@ -122,16 +123,18 @@ _COIN_CODES: Final = frozenset(
 GENERIC: Final = frozenset({"open", "high", "low", "close", "volume", "adj_close", "price", "value", "label", "class"})
 """Names that say nothing about whose series they are."""
 _TENOR: Final = re.compile(r"(?<![\d.])(\d{1,3})[\s_-]?(months?|mos?|m|years?|yrs?|y)(?![a-z])")
+# What may stand beside a tenor in the name of a yield; with any other word it is another series, as a 10-year average.
 _TENOR_WORDS: Final = re.compile(
     r"\b(us|u\.s\.|treasury|treasuries|yields?|rates?|constant|maturity|maturities|par|zero"
     r"|coupon|notes?|bonds?|bills?|tenors?|cmt|the|at|of)\b"
 )
 _FRED: Final = re.compile(r"d?gs(\d{1,2})(mo)?")
+"""Treasury yields by their codes at the Federal Reserve Bank of St. Louis: DGS10, GS3MO."""
 
 
 def canonical(name: str) -> str:
-    """The one name of a series: ``10y`` for *DGS10* and *ten-year constant maturity*, ``eur_usd`` for *EUR/USD*,
-    ``aapl`` for *Apple Inc.*; otherwise lower case with underscores.
+    """The one name that a series has here, however a paper writes it: ``10y`` for *DGS10* and *ten-year constant
+    maturity*, ``eur_usd`` for *EUR/USD*, ``aapl`` for *Apple Inc.*; any other name in lower case with underscores.
     """
     text = " ".join(name.lower().split())
     for word, digits in _NUMBERS.items():
@@ -147,6 +150,7 @@ def canonical(name: str) -> str:
 
 
 def _pair(text: str) -> str:
+    """The name of a pair of currencies; empty for any other text."""
     letters = re.sub(r"(=x|\bexchange rate\b|\bspot\b|[^a-z])", "", text)
     if len(letters) == 6 and {letters[:3], letters[3:]} <= _CURRENCIES:
         return f"{letters[:3]}_{letters[3:]}"
@@ -154,6 +158,7 @@ def _pair(text: str) -> str:
 
 
 def _coin(text: str) -> str:
+    """The code of a coin, which may be named with the dollars that it is quoted in; empty for any other text."""
     if text in _COINS:
         return _COINS[text]
     head = re.sub(r"[/_-]?(usdt|usdc|usd|busd)$", "", text)
@@ -161,6 +166,7 @@ def _coin(text: str) -> str:
 
 
 def _company(text: str) -> str:
+    """The ticker of a company that is known, or whose ticker stands in brackets; empty for any other text."""
     plain = re.sub(r"[,.]|\b(inc|corp|corporation|company|co|plc|ltd|the)\b", "", text)
     plain = " ".join(plain.split())
     if plain in _COMPANIES:
@@ -170,14 +176,22 @@ def _company(text: str) -> str:
 
 
 def matched(wanted: Iterable[str], held: Iterable[str]) -> dict[str, str]:
-    """Which held series each wanted one is; those that none is are left out."""
+    """The series that are held, by the names of the wanted ones that they are.
+
+    Args:
+        wanted: names as a paper writes them.
+        held: names as the data have them.
+
+    Returns:
+        The held name by the wanted name; wanted series that are not held are missing.
+    """
     by_name = {canonical(name): name for name in held}
     exact = {name: name for name in held}
-    found = {}
+    matches = {}
     for name in wanted:
         key = canonical(name)
         # Of bars, a name alone means the close.
         same = exact.get(name) or by_name.get(key) or by_name.get(f"{key}_close")
         if same is not None:
-            found[name] = same
-    return found
+            matches[name] = same
+    return matches

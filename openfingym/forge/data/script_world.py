@@ -1,4 +1,9 @@
-"""What a download script runs in: its screening before, the start of its program, and what it may not do inside."""
+"""What a download script is held to: its text is screened before it runs, and a guard in its process reports what it
+tries.
+
+The walls are the sandbox and the proxy. The guard is there to say why a script was refused, and can be got round by a
+script that means to.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 MARK: Final = "FORGE-REFUSED "
-"""Begins a line of output that says what the sandbox's guard refused."""
+"""How a line of output begins that says what the guard refused."""
+# Without os, sys, subprocess, socket and ctypes: a script needs none of them.
 IMPORTS: Final = frozenset(
     [
         "pandas",
@@ -40,12 +46,16 @@ IMPORTS: Final = frozenset(
         "warnings",
     ]
 )
+# Names by which a script could reach what its text does not show.
 _CALLS: Final = frozenset(
     ["eval", "exec", "compile", "__import__", "input", "breakpoint", "globals", "getattr", "vars"]
 )
+# Attributes that lead to the user's files or to other programs; a pickle runs code when it is read.
 _MEMBERS: Final = frozenset(["expanduser", "home", "environ", "system", "popen", "read_pickle", "to_pickle"])
 _PLACES: Final = re.compile(r"^(~|/(home|root|etc|proc|var|run|sys)\b)|\.(ssh|aws|netrc|config|git)\b")
 
+# NumPy and pandas are imported before the guard is up: what loading them does is not the script's doing. Every request
+# of urllib, which pandas uses as well, goes to the proxy's socket with the whole address in place of the path.
 GUARD: Final = """
 import http.client, os, socket, sys, urllib.request
 import numpy, pandas
@@ -102,26 +112,37 @@ del _guarded
 
 
 def program_of(script: str, socket_path: str) -> str:
-    """The program that runs a script behind the guard."""
+    """The program that runs a script behind the guard.
+
+    Args:
+        script: source of the script.
+        socket_path: path of the proxy's socket, as the program sees it.
+    """
     head = f"MARK, SOCKET = {MARK!r}, {socket_path!r}\n"
     # A source of its own, so that line numbers of an error are the script's.
     return f"{head}{GUARD}\nexec(compile({script!r}, 'download.py', 'exec'), {{'__name__': '__main__'}})\n"
 
 
 def screen(script: str, hosts: Collection[str]) -> list[str]:
-    """What a script may not have in its text, each with its line; none where it may run."""
+    """What a script has in its text that it may not have, each with its line; empty where it may run.
+
+    Args:
+        script: source of the script.
+        hosts: hosts that its addresses may name, each ``host`` or ``host:port``.
+    """
     try:
         tree = ast.parse(script)
     except (SyntaxError, ValueError, RecursionError) as error:
         return [f"it is no Python: {error}"]
-    found: list[str] = []
+    problems: list[str] = []
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
-        found += [f"line {line}: {why}" for why in _wrong(node, hosts)]
-    return list(dict.fromkeys(found))
+        problems += [f"line {line}: {why}" for why in _wrong(node, hosts)]
+    return list(dict.fromkeys(problems))
 
 
 def _wrong(node: ast.AST, hosts: Collection[str]) -> list[str]:
+    """What is wrong with one node of a script."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
         return [f"imports {name}, which it may not" for name in names if name.partition(".")[0] not in IMPORTS]
@@ -135,6 +156,7 @@ def _wrong(node: ast.AST, hosts: Collection[str]) -> list[str]:
 
 
 def _wrong_text(text: str, hosts: Collection[str]) -> list[str]:
+    """What is wrong with a text in a script, which may be a path or an address."""
     if _PLACES.search(text):
         return [f"names a place that is none of its business: {text[:80]!r}"]
     if not re.match(r"https?://", text):

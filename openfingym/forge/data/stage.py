@@ -1,4 +1,4 @@
-"""Stage ``data``: a blueprint's data are found in the library, among those of earlier papers, or downloaded."""
+"""Stage ``data``: the data of a blueprint are found in the library or among those of earlier papers, or downloaded."""
 
 from __future__ import annotations
 
@@ -23,39 +23,41 @@ if TYPE_CHECKING:
 
 NAME = "data"
 SHOWN = 4
-"""Data sets that a result names beside the one that was taken."""
+"""How many of the best matches a result names."""
 
 
 class DataStage:
-    """See the module."""
+    """Finds or downloads the data of a blueprint, judges them, and writes down where they are from."""
 
     name = NAME
 
     def __init__(self, local_hosts: Sequence[str] = (), seconds: float = 120.0) -> None:
-        """A stage that reaches public hosts alone.
+        """A stage whose downloads reach public hosts, and those named here.
 
         Args:
             local_hosts: ``host:port`` of servers that may be reached although their address is private, or
                 ``host=address:port`` of hosts that are served there.
-            seconds: longest time of a download.
+            seconds: longest time of a download, in seconds.
         """
         self.local_hosts = tuple(local_hosts)
         self.seconds = seconds
 
     def run(self, candidate: CandidateTask) -> StageResult:
-        """See :class:`openfingym.forge.stage.Stage`."""
+        """Take the best data set of the library that fits, else data of an earlier paper, else a download."""
         blueprint = candidate.blueprint
         if blueprint is None:
             return refused([RejectionReason("data-unavailable", "there is no blueprint; do stage extract first")])
         folder = candidate.folder / "data"
+        # Nothing of an earlier run, whose blueprint may have been another one.
         with store_errors(folder):
             shutil.rmtree(folder, ignore_errors=True)
         protocol = judge_protocol(blueprint)
         if protocol.refusals:
             return refused(protocol.refusals)
         considered = matches(blueprint, abstract=candidate.paper.abstract)
-        facts: dict[str, object] = {"considered": [one.told() for one in considered[:SHOWN] if one.score]}
-        for best in (one for one in considered if one.fits):
+        facts: dict[str, object] = {"considered": [match.summary() for match in considered[:SHOWN] if match.score]}
+        # The best may be one that is not pulled on this machine: then the next one serves.
+        for best in (match for match in considered if match.fits):
             taken = _take(best, blueprint)
             if taken is not None:
                 return _library(taken, best, blueprint, candidate.folder, facts)
@@ -75,6 +77,7 @@ def refused(reasons: Sequence[RejectionReason], facts: dict[str, object] | None 
 
 
 def _nothing(considered: Sequence[ColumnMatch], blueprint: Blueprint) -> RejectionReason:
+    """Why there are no data, with the data set that comes nearest and what a person may do."""
     near = considered[0] if considered else None
     source = blueprint.fields.get("data.source")
     text = f"nothing that the library has is {blueprint.value('data.source', 'what the paper uses')!r}"
@@ -84,7 +87,7 @@ def _nothing(considered: Sequence[ColumnMatch], blueprint: Blueprint) -> Rejecti
 
 
 def _take(best: ColumnMatch, blueprint: Blueprint) -> ForgeProvenance | None:
-    """What taking a match would be; None where it has to be pulled and was not."""
+    """The provenance of a match with the parts of it that the blueprint uses; None where it has to be pulled first."""
     data = best.data
     dataset: dict[str, object] = {"name": data.name}
     if data.how == "pulled":
@@ -95,7 +98,7 @@ def _take(best: ColumnMatch, blueprint: Blueprint) -> ForgeProvenance | None:
         dataset["channels"] = chosen
     wanted = wanted_of(blueprint)
     if data.first is not None and data.last is not None:
-        # A bound that the data do not reach says nothing.
+        # A bound outside of the data cuts nothing off.
         if wanted.first is not None and wanted.first > data.first:
             dataset["first"] = wanted.first.isoformat()
         if wanted.last is not None and wanted.last < data.last:
@@ -125,7 +128,15 @@ def _is_pulled(name: str) -> bool:
 def _library(
     taken: ForgeProvenance, best: ColumnMatch, blueprint: Blueprint, root: Path, facts: dict[str, object]
 ) -> StageResult:
-    """Judge and note what the library has."""
+    """Judge data that the library has, and write down where they are from.
+
+    Args:
+        taken: provenance of the data, with the parts that are used.
+        best: the match that was taken.
+        blueprint: what the paper says of its data.
+        root: folder of the candidate.
+        facts: facts of the result, which are added to.
+    """
     from openfingym.data import datasets
     from openfingym.errors import OpenFinGymError
 
@@ -139,6 +150,7 @@ def _library(
             return refused(
                 [RejectionReason("data-unavailable", f"{best.data.name} was pulled and cannot be read: {error}")], facts
             )
+        # The package would hold a copy of them.
         if not taken.pass_on:
             return refused([_forbidden(taken.licence, "pull it yourself, and use the simulator in the package")], facts)
         findings = judge_table(frame, blueprint)
@@ -153,8 +165,7 @@ def _library(
         findings = judge_table(frame, _named_as_held(blueprint, best, info.measure))
     if findings.refusals:
         return refused(findings.refusals, facts)
-    others = _users(root, taken.how)
-    facts |= {"match": best.data.name, "how": taken.how, "score": best.score, "shared_with": others}
+    facts |= {"match": best.data.name, "how": taken.how, "score": best.score, "shared_with": _users(root, taken)}
     notes = list(findings.notes)
     if best.data.how == "simulator" and blueprint.value("data.kind", "real") == "real":
         notes.append(RejectionReason("data-unavailable", f"simulated: {best.data.name} stands in for the paper's data"))
@@ -166,13 +177,16 @@ def _library(
 
 
 def _named_as_held(blueprint: Blueprint, best: ColumnMatch, measure: str) -> Blueprint:
-    """The blueprint in the channels' names, without the days and columns that the match was judged by."""
+    """A blueprint by which to judge data of the library: in the names of their channels, and without the days and
+    columns that the match was judged by.
+    """
     fields = dict(blueprint.fields)
     for name in ("data.series", "data.columns", "data.start", "data.end", "data.features"):
         fields.pop(name, None)
     target = fields.get("data.target")
     if target is not None and isinstance(target.value, str):
         fields["data.target"] = target.model_copy(update={"value": best.series.get(target.value, target.value)})
+    # What a panel of the library measures is known, whatever the blueprint says.
     if measure == "mixed":
         fields.pop("data.measure", None)
         fields.pop("data.unit", None)
@@ -182,7 +196,12 @@ def _named_as_held(blueprint: Blueprint, best: ColumnMatch, measure: str) -> Blu
 
 
 def library_frame(name: str, channels: Sequence[str] | None = None) -> pd.DataFrame:
-    """A bundled or simulated panel, float64[rows, channels], by time."""
+    """A bundled or simulated panel as a table: float64[rows, channels], indexed by time.
+
+    Args:
+        name: name of the data set.
+        channels: names of the channels; None for all.
+    """
     import pandas as pd
 
     from openfingym.data import load_panel
@@ -192,11 +211,18 @@ def library_frame(name: str, channels: Sequence[str] | None = None) -> pd.DataFr
 
 
 def between(frame: pd.DataFrame, first: object, last: object) -> pd.DataFrame:
-    """The rows from one ISO day to another; None for no bound."""
+    """The rows of a table from one day to another, both included.
+
+    Args:
+        frame: the table, indexed by time.
+        first: the first day in ISO 8601; None for no bound.
+        last: the last day; None for no bound.
+    """
     return frame.loc[first if first else None : last if last else None]
 
 
 def _pulled_frame(best: ColumnMatch, blueprint: Blueprint) -> pd.DataFrame:
+    """The series of a pulled data set that a blueprint uses; all where the names of none are known."""
     import pandas as pd
 
     from openfingym.data.pulled import pulled_panel
@@ -217,50 +243,56 @@ def _forbidden(licence: str, mend: str) -> RejectionReason:
 
 
 def _others(root: Path) -> Iterator[tuple[str, Path, ForgeProvenance]]:
+    """Key, folder of data and provenance of each other paper that has data, but for those whose record is damaged."""
     from openfingym.errors import StoreError
 
     for other in sorted(root.parent.iterdir()) if root.parent.is_dir() else ():
         if other == root or not (other / "data" / "provenance.json").exists():
             continue
         try:
-            found = read_provenance(other / "data")
+            provenance = read_provenance(other / "data")
         except StoreError:
             continue
-        if found is not None:
-            yield other.name, other / "data", found
+        if provenance is not None:
+            yield other.name, other / "data", provenance
 
 
-def _users(root: Path, how: str) -> list[str]:
+def _users(root: Path, taken: ForgeProvenance) -> list[str]:
     """Keys of other papers of this forge with the same data."""
-    return [key for key, _folder, found in _others(root) if found.how == how]
+    # Of downloads, "how" is the same for all, and the address tells them apart.
+    same = (taken.how, taken.address)
+    return [key for key, _folder, provenance in _others(root) if (provenance.how, provenance.address) == same]
 
 
 def _earlier(root: Path, blueprint: Blueprint) -> tuple[str, Path, ForgeProvenance] | None:
-    """Data that another paper of this forge downloaded from the same address."""
+    """Data that another paper of this forge downloaded from the same address: its key, their folder and provenance."""
     url = wanted_of(blueprint).url
-    for key, folder, found in _others(root):
-        name = found.dataset.get("file")
-        if url and found.how == "script" and found.address == url and isinstance(name, str):
+    for key, folder, provenance in _others(root):
+        name = provenance.dataset.get("file")
+        if url and provenance.how == "script" and provenance.address == url and isinstance(name, str):
             path = folder / name
-            if path.is_file() and sha256_of_file(path) == found.digests.get(name):
-                return key, folder, found
+            # As they were judged then: the other paper may be downloading them anew at this moment.
+            if path.is_file() and sha256_of_file(path) == provenance.digests.get(name):
+                return key, folder, provenance
     return None
 
 
 def _reuse(
     earlier: tuple[str, Path, ForgeProvenance], root: Path, blueprint: Blueprint, facts: dict[str, object]
 ) -> StageResult:
+    """Judge the data of an earlier paper by this one's blueprint, and write a copy of them."""
     from openfingym.forge.data.tables import read_table
 
-    key, folder, found = earlier
-    name = str(found.dataset["file"])
+    key, folder, provenance = earlier
+    name = str(provenance.dataset["file"])
     frame = read_table((folder / name).read_bytes())
     findings = judge_table(frame, blueprint)
     if findings.refusals:
         return refused(findings.refusals, facts)
-    taken = write_table(frame, root / "data", replace(found, reused_from=key, digests={}), measure_of(blueprint, frame))
+    copied = replace(provenance, reused_from=key, digests={})
+    taken = write_table(frame, root / "data", copied, measure_of(blueprint, frame))
     taken.write(root / "data")
-    facts |= {"how": "script", "reused": key, "shared_with": _users(root, "script")}
+    facts |= {"how": "script", "reused": key, "shared_with": _users(root, taken)}
     return StageResult(
         NAME, "passed", notes=findings.notes, facts=facts, files=("data/provenance.json", *_files(taken))
     )

@@ -1,4 +1,4 @@
-"""A reviewer's tests of a table: read, and run in the sandbox without a network."""
+"""A reviewer's tests of a table: reading them from an answer, and running them in the sandbox."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Final
 
 from openfingym.forge.prompts import AnswerError
 
+# Each test gets a copy, so that one cannot change what the next one sees. The outcome is the last line that begins with
+# RESULT, since tests may print.
 _RUNNER: Final = """
 import json, sys
 import numpy as np, pandas as pd
@@ -32,13 +34,16 @@ print("\\nRESULT " + json.dumps(found))
 """
 
 
-def read_tests(found: object) -> str:
+def read_tests(answer: object) -> str:
     """The source of tests in an answer.
 
+    Args:
+        answer: the JSON value of the answer.
+
     Raises:
-        AnswerError: there are none.
+        AnswerError: the answer has no tests.
     """
-    source = found.get("tests") if isinstance(found, dict) else None
+    source = answer.get("tests") if isinstance(answer, dict) else None
     if not isinstance(source, str):
         raise AnswerError('expected a JSON object with the text "tests"')
     try:
@@ -51,7 +56,11 @@ def read_tests(found: object) -> str:
 
 
 def failures(tests: str, content: bytes) -> list[str]:
-    """Which tests a table does not pass, and why.
+    """Which tests a table does not pass, and why; empty where it passes all.
+
+    Args:
+        tests: source of the tests: functions ``test_...`` of one argument, the table.
+        content: the table as a CSV file, whose first column is ``date`` or ``row``.
 
     Raises:
         BackendUnavailableError: nothing on this machine can isolate programs.
@@ -64,8 +73,8 @@ def failures(tests: str, content: bytes) -> list[str]:
     for line in reversed(outcome.output.splitlines()):
         if line.startswith("RESULT "):
             try:
-                found = json.loads(line.removeprefix("RESULT "))
+                failed = json.loads(line.removeprefix("RESULT "))
             except ValueError:
                 break
-            return [str(one) for one in found]
+            return [str(each) for each in failed]
     return [f"the tests did not end well ({outcome.ended_by}): {outcome.output.strip()[-300:]}"]

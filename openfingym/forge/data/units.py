@@ -22,7 +22,7 @@ FACTS: Final = {
     "usd_jpy": (60.0, 400.0), "usd_chf": (0.6, 3.0), "usd_cad": (0.8, 1.8), "usd_inr": (20.0, 130.0),
     "usd_cny": (4.0, 10.0), "usd_hkd": (7.0, 8.2), "usd_krw": (600.0, 2200.0), "btc": (1.0, 1e6),
 }  # fmt: skip
-"""Widest values of some series in their usual unit."""
+"""Least and largest value that the median of a series can have in its usual unit."""
 _PERCENT: Final = re.compile(r"percent|per cent|%")
 _BASIS: Final = re.compile(r"basis points?|\bbps?\b")
 _FRACTION: Final = re.compile(r"fraction|decimal|per unit")
@@ -30,35 +30,41 @@ _RETURN: Final = re.compile(r"return")
 
 
 def units(frame: pd.DataFrame, blueprint: Blueprint) -> list[RejectionReason]:
-    """Refusals of columns whose values cannot have the unit, at most one a column."""
+    """The columns whose values cannot have the stated unit, each with at most one reason.
+
+    Args:
+        frame: a column for each series.
+        blueprint: what the paper says of its data: their unit, what they measure, and their series.
+    """
     stated = blueprint.fields.get("data.unit")
     unit = str(stated.value or "").lower() if stated is not None else ""
     measure = _measure(blueprint, unit)
-    found = []
+    reasons = []
     named = texts(blueprint.value("data.series")) + texts(blueprint.value("data.target"))
     # Inputs beside the series have units of their own.
     own = set(matched(named, map(str, frame.columns)).values())
     for name in (column for column in frame.columns if not own or str(column) in own):
         values = frame[name].to_numpy(np.float64)
         values = values[np.isfinite(values)]
+        # Of a few values, magnitudes say little.
         if len(values) < 20:
             continue
         why = _facts(canonical(str(name)), values, measure) or _wrong(values, measure, unit)
         if why:
-            found.append(
-                RejectionReason("wrong-units", f"{name}: {why}", tuple(stated.quotations) if stated is not None else ())
-            )
-    return found
+            quotations = tuple(stated.quotations) if stated is not None else ()
+            reasons.append(RejectionReason("wrong-units", f"{name}: {why}", quotations))
+    return reasons
 
 
 def _measure(blueprint: Blueprint, unit: str) -> str:
-    """``yield``, ``price``, ``return`` or nothing, of the published values."""
+    """What the published values are: ``yield``, ``price``, ``return``, or empty where that is not known."""
     if _RETURN.search(unit):
         return "return"
     return {"yield": "yield", "price": "price"}.get(str(blueprint.value("data.measure") or ""), "")
 
 
 def _facts(name: str, values: NDArray[np.float64], measure: str) -> str:
+    """Why values cannot be the prices of a series that is known; empty where they can."""
     if measure != "price" or name not in FACTS:
         return ""
     low, high = FACTS[name]
@@ -72,6 +78,7 @@ def _facts(name: str, values: NDArray[np.float64], measure: str) -> str:
 
 
 def _wrong(values: NDArray[np.float64], measure: str, unit: str) -> str:
+    """Why values of a measure cannot have a unit; empty where they can."""
     if measure == "yield":
         return _wrong_yield(values, unit)
     if measure == "price":
@@ -80,6 +87,7 @@ def _wrong(values: NDArray[np.float64], measure: str, unit: str) -> str:
 
 
 def _wrong_yield(values: NDArray[np.float64], unit: str) -> str:
+    # A quantile, since a table may have a slip or a spike. Yields are between 0.3 and 60 percent.
     top = float(np.quantile(np.abs(values), 0.99))
     if _BASIS.search(unit):
         return f"99% are below {top:.3g}, too small for basis points" if top < 15 else ""
@@ -104,11 +112,13 @@ def _wrong_price(values: NDArray[np.float64]) -> str:
 
 def _wrong_return(values: NDArray[np.float64], unit: str) -> str:
     spread = float(np.std(values))
+    # Returns have both signs, and each has little to do with the one before.
     if (values > 0).all() and spread:
         centred = values - values.mean()
         memory = float(centred[1:] @ centred[:-1] / (centred @ centred))
         if memory > 0.9:
             return f"all are above 0 and each near the one before (autocorrelation {memory:.3f}): levels, not returns"
+    # A deviation of 0.05 percent is too small for returns of a market, and one of 50 percent too large.
     if _PERCENT.search(unit) and 0 < spread < 0.05:
         return f"their standard deviation is {spread:.2g}: fractions, not percent"
     if not _PERCENT.search(unit) and not _BASIS.search(unit) and spread > 0.5:

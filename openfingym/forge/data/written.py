@@ -1,4 +1,4 @@
-"""Writing the table of a candidate, with where it is from."""
+"""Writing a candidate's table of data, as its task will hold it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from openfingym.digests import sha256_of_file
 from openfingym.files.whole import store_errors
 from openfingym.forge.data.provenance import ForgeProvenance
+from openfingym.forge.data.tables import is_dated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def measure_of(blueprint: Blueprint, frame: pd.DataFrame) -> str:
-    """What a table measures: as the blueprint says, but no price where a value is not above 0."""
+    """What a table measures: ``price``, ``yield`` or ``mixed``, as the blueprint says. A table with a value that is not
+    above 0 has no prices.
+    """
     stated = str(blueprint.value("data.measure") or "")
     if stated == "price" and not bool((frame.to_numpy() > 0).all()):
         return "mixed"
@@ -25,18 +28,29 @@ def measure_of(blueprint: Blueprint, frame: pd.DataFrame) -> str:
 
 
 def write_table(frame: pd.DataFrame, folder: Path, taken: ForgeProvenance, measure: str) -> ForgeProvenance:
-    """Write a table as ``data.csv``, rows with a gap left out, and return its provenance with digest and rows."""
+    """Write a table as ``data.csv``, without the rows that have a gap.
+
+    Args:
+        frame: the table, by time, or by number if its rows have no time.
+        folder: folder of the candidate's data.
+        taken: where the data are from.
+        measure: what they measure: ``price``, ``yield`` or ``mixed``.
+
+    Returns:
+        The provenance, with the keys that the task needs, the digest of the file and its number of rows.
+    """
     import numpy as np
 
     from openfingym.data import canonical_csv
 
     whole = frame.dropna().sort_index()
-    dated = np.issubdtype(whole.index.to_numpy().dtype, np.datetime64)
+    dated = is_dated(whole)
     with store_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "data.csv"
         if dated:
             times = whole.index.to_numpy()
+            # Days without an hour, if all rows are of midnight.
             day = times.astype("datetime64[D]")
             times = day if (day == times).all() else times.astype("datetime64[s]")
             path.write_bytes(canonical_csv(times, list(whole.columns), whole.to_numpy(np.float64)))

@@ -1,4 +1,4 @@
-"""What is assumed where a paper is silent."""
+"""Values that are assumed where a paper is silent, each with its reason."""
 
 from __future__ import annotations
 
@@ -13,21 +13,30 @@ _HIGHER = re.compile(
     r"|\bap\b|\bda\b|direction|information (?:coefficient|ratio)|\bic\b",
     re.IGNORECASE,
 )
+"""Names of metrics that are better when they are higher; all others are errors, costs or distances."""
 SILENT = "the paper does not say it"
+"""How the reason of an assumed value begins."""
 
 
 def assumed(value: Value, why: str) -> Stated:
-    """A value that is assumed."""
+    """A value that is assumed, with the reason."""
     return Stated(value=value, assumed=why)
 
 
 def direction_of(metric: str) -> str:
-    """Direction that metrics of a name usually have."""
+    """The direction that metrics of a name usually have: ``lower`` or ``higher`` is better."""
     return "higher" if _HIGHER.search(metric) else "lower"
 
 
 def defaults(fields: Mapping[str, Stated]) -> dict[str, Stated]:
-    """Fields that follow from what is known, or are usual, where the paper is silent."""
+    """The fields that a paper does not state and that follow from what it states, or are usual.
+
+    Args:
+        fields: what the paper states, by the name of the field.
+
+    Returns:
+        The other fields, each with the reason why it is assumed.
+    """
     made: dict[str, Stated] = {}
 
     def known(name: str) -> Value:
@@ -38,6 +47,7 @@ def defaults(fields: Mapping[str, Stated]) -> dict[str, Stated]:
         if name not in fields:
             made[name] = assumed(value, f"{SILENT}; {why}")
 
+    # The order matters: later rules look at what earlier ones assumed.
     _split(fields, made)
     if known("asset_class") in {"synthetic", "graph"}:
         fill("frequency", "none", "such data have no frequency")
@@ -67,19 +77,20 @@ def defaults(fields: Mapping[str, Stated]) -> dict[str, Stated]:
 
 
 def _split(fields: Mapping[str, Stated], made: dict[str, Stated]) -> None:
-    """The three blocks, from as many shares as the paper says."""
+    """Fill in the shares of the three blocks from those that the paper states."""
     names = ("split.train", "split.public", "split.private")
-    said = {name: float(str(fields[name].value)) for name in names if name in fields}
+    shares = {name: float(str(fields[name].value)) for name in names if name in fields}
     share = fields.get("protocol.train_share")
-    if "split.train" not in said and share is not None:
-        said["split.train"] = float(str(share.value))
+    if "split.train" not in shares and share is not None:
+        shares["split.train"] = float(str(share.value))
         made["split.train"] = share
-    missing = [name for name in names if name not in said]
-    left = 1 - sum(said.values())
-    if not said:
+    missing = [name for name in names if name not in shares]
+    left = 1 - sum(shares.values())
+    if not shares:
         usual = zip(names, (0.7, 0.15, 0.15), strict=True)
         made.update({name: assumed(value, f"{SILENT}; the library's usual blocks") for name, value in usual})
         return
+    # Shares that leave nothing contradict each other, which is reported elsewhere.
     if not missing or left <= 0:
         return
     why = (

@@ -1,4 +1,8 @@
-"""Whether a quotation says what is claimed of it: the number is in it, in digits or in words, the date, the name."""
+"""Whether a quotation says what is claimed: it has the number, in digits or in words, the date, or the name.
+
+The rules are lenient: they keep out values that a model invented or took from elsewhere, and a quotation that they
+accept need not say the value of this very field.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +48,12 @@ FACTORS = {
     "quarter": (1, 3, 12, 13, 63, 65, 66, 90), "year": (1, 4, 12, 52, 250, 252, 260, 365), "hour": (1, 12, 60),
     "decade": (10,),
 }  # fmt: skip
-"""Rows that a unit of time may be, whatever the frequency."""
+"""Rows that a unit of time may stand for, whatever the frequency: a week is one row of weekly data, five of daily data
+on trading days, and seven on calendar days."""
 _NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e-?\d+)?")
 _WORD = re.compile(r"[a-z]+")
 _FRACTION = re.compile(rf"(?:([a-z]+)[\s-]+)?\b({'|'.join(FRACTIONS)})s?\b")
+# Words for yes and for no, in lower case.
 _TRUTH = {
     "protocol.shuffled": (
         r"shuffl|random|permut",
@@ -61,52 +67,63 @@ _TRUTH = {
         r"no[nt]?\b|without|disjoint|gap|between|embargo|purg",
     ),
 }
+# Words that mean a number of one without saying it: "the next day", "a week", "daily".
 _SINGLE = re.compile(
     rf"\b(?:a|an|one|single)\b|\b(?:next|following|subsequent|coming)[\s-]+(?!\d)(?!(?:{'|'.join(WORDS)})\b)|"
     r"\b(?:daily|weekly|monthly|yearly|annual|quarterly|hourly)\b"
 )
 _TOLERANCE = 0.0051
+"""Difference of two shares that is rounding: half a percent, and a little for the floats."""
 
 
 def numbers_in(text: str) -> set[float]:
-    """Numbers of a text, in digits or in words, up to the thousands."""
+    """Numbers that a text may say, in digits or in words up to the thousands."""
     lowered = text.lower().replace("−", "-")
-    found = {float(each.replace(",", "")) for each in _NUMBER.findall(lowered)}
-    found |= {float(each) for each in re.findall(r"\d+(?:\.\d+)?", lowered)}
-    found |= {-number for number in found}
+    numbers = {float(each.replace(",", "")) for each in _NUMBER.findall(lowered)}
+    # Also the parts of what looks like one number, as the ends of 2006-2019 or the cells of a row.
+    numbers |= {float(each) for each in re.findall(r"\d+(?:\.\d+)?", lowered)}
+    numbers |= {-number for number in numbers}
+    # Words are added up while they follow each other: "two hundred and fifty" is 2, 250 and 50.
     total, begun = 0, False
     for word in [*_WORD.findall(lowered), "."]:
         if word in WORDS:
             total, begun = total + WORDS[word], True
-            found.add(float(WORDS[word]))
+            numbers.add(float(WORDS[word]))
         elif word == "hundred":
             total, begun = max(total, 1) * 100, True
         elif word == "thousand":
             total, begun = max(total, 1) * 1000, True
         elif word != "and" and begun:
-            found.add(float(total))
+            numbers.add(float(total))
             total, begun = 0, False
     if _SINGLE.search(lowered):
-        found.add(1.0)
-    return found
+        numbers.add(1.0)
+    return numbers
 
 
 def shares_in(text: str) -> list[float]:
-    """Shares of a text: percent, fractions, words, and what is left of them."""
+    """Shares that a text may say: percents, fractions, words for them, and what is left of one or two of them."""
     lowered = text.lower()
-    found = [number / 100 for number in numbers_in(text) if 0 < number <= 100]
-    found += [number for number in numbers_in(text) if 0 < number <= 1]
+    shares = [number / 100 for number in numbers_in(text) if 0 < number <= 100]
+    shares += [number for number in numbers_in(text) if 0 < number <= 1]
     for counted, word in re.findall(
         r"(?:([a-z]+)[\s-]+)?(half|third|quarter|fourth|fifth|sixth|eighth|tenth|twentieth)s?\b", lowered
     ):
-        found.append(WORDS.get(counted, 1) * FRACTIONS[word])
-    found += [int(one) / int(other) for one, other in re.findall(r"\b(\d+)\s*/\s*(\d+)\b", lowered) if int(other)]
-    rest = [1 - one for one in found] + [1 - one - other for one, other in combinations(found[:12], 2)]
-    return [*found, *(one for one in rest if one > 0)]
+        shares.append(WORDS.get(counted, 1) * FRACTIONS[word])
+    shares += [int(part) / int(whole) for part, whole in re.findall(r"\b(\d+)\s*/\s*(\d+)\b", lowered) if int(whole)]
+    # "70 percent train, 15 percent validate" says the share of the test as well. The pairs of a dozen are enough.
+    rest = [1 - share for share in shares] + [1 - one - other for one, other in combinations(shares[:12], 2)]
+    return [*shares, *(share for share in rest if share > 0)]
 
 
 def supported(name: str, value: Value, quote: str) -> bool:
-    """Whether a quotation of a field says its value."""
+    """Whether a quotation says the value of a field.
+
+    Args:
+        name: name of the field.
+        value: the claimed value, which fits the field.
+        quote: words of the paper.
+    """
     form = FORMS.get(name)
     lowered = quote.lower()
     if value is None or form is None:
@@ -119,41 +136,49 @@ def supported(name: str, value: Value, quote: str) -> bool:
         pattern = _TRUTH.get(name)
         return pattern is None or re.search(pattern[0 if value else 1], lowered) is not None
     if form.type == "share":
-        return any(abs(float(str(value)) - one) < _TOLERANCE for one in shares_in(quote))
+        return any(abs(float(str(value)) - share) < _TOLERANCE for share in shares_in(quote))
     if form.type in {"count", "number"}:
+        # "Short positions up to the value of the account" is a multiple of one.
         whole = name == "contract.max_short" and re.search(r"value of|wealth|equity|account|capital", lowered)
         return (bool(whole) and value == 1) or _counted(float(str(value)), lowered)
     if isinstance(value, list):
-        return all(name_said(str(one), quote) for one in value)
+        return all(name_said(str(each), quote) for each in value)
+    # Summaries, in words of the model's own.
     if name in {"panel", "description", "data.target", "protocol.resampling"}:
         return True
     return name_said(str(value), quote)
 
 
 def _counted(value: float, text: str) -> bool:
-    said = numbers_in(text)
-    possible = set(said)
+    """Whether a number is one that a text may mean, in rows, or in another unit than the one it is stated in."""
+    numbers = numbers_in(text)
+    possible = set(numbers)
     for unit, factors in FACTORS.items():
         if re.search(rf"{unit}(?:s|ly|\b)|{unit}-", text) or (unit == "day" and "daily" in text):
-            possible |= {number * factor for number in said for factor in factors}
+            possible |= {number * factor for number in numbers for factor in factors}
+    # A percentage may be wanted as a share, or in basis points.
     if re.search(r"%|percent|per cent|basis", text):
-        possible |= {number / 100 for number in said} | {number * 100 for number in said}
+        possible |= {number / 100 for number in numbers} | {number * 100 for number in numbers}
     if re.search(r"\d\s*(?:k\b|thousand)", text):
-        possible |= {number * 1e3 for number in said}
+        possible |= {number * 1e3 for number in numbers}
     if re.search(r"million|\d\s*m\b", text):
-        possible |= {number * 1e6 for number in said}
+        possible |= {number * 1e6 for number in numbers}
     if re.search(r"\b(?:no|not|none|zero|without|free)\b", text):
         possible.add(0.0)
     if value <= 1:
         possible |= set(shares_in(text))
-    return any(abs(value - one) <= 1e-6 * max(1.0, abs(value)) for one in possible)
+    return any(abs(value - number) <= 1e-6 * max(1.0, abs(value)) for number in possible)
 
 
 def date_said(value: date, quote: str) -> int:
-    """How exactly a quotation says a date: 3 to the day, 2 to the month, 1 to the year, 0 not at all."""
+    """How exactly a quotation says a date: 3 to the day, 2 to the month, 1 to the year, 0 not at all.
+
+    A month says its first and its last day, and a year its first and its last one: a value must be a whole date.
+    """
     lowered = quote.lower()
     if value.isoformat() in quote or value.strftime("%Y/%m/%d") in quote or value.strftime("%Y%m%d") in quote:
         return 3
+    # Day before month, or month before day.
     if re.search(
         rf"\b(?:{value.day:02d}[./]{value.month:02d}|{value.month:02d}[./]{value.day:02d})[./]{value.year}\b", quote
     ):
@@ -175,6 +200,7 @@ def date_said(value: date, quote: str) -> int:
     return int(whole and re.search(rf"(?<!\d){value.year}(?!\d)", quote) is not None)
 
 
+# What papers call the currencies, in lower case.
 _CURRENCIES = {
     "eur": "euro", "gbp": "pound|sterling|british", "jpy": "yen|japanese", "chf": "franc|swiss", "cad": "canad",
     "aud": "austral", "nzd": "new zealand|kiwi", "cny": "renminbi|yuan|chinese", "sgd": "singapore",
@@ -197,5 +223,6 @@ def name_said(name: str, quote: str) -> bool:
     if tenor:
         unit = {"m": "month|m\\b", "y": "year|y\\b"}[tenor[2][0]]
         return float(tenor[1]) in numbers_in(quote) and re.search(unit, lowered) is not None
+    # Most of the words are enough: papers shorten names, and write their parts in another order.
     words = _WORD.findall(name.lower())
     return bool(words) and sum(word in lowered for word in words) >= 0.6 * len(words)

@@ -1,4 +1,4 @@
-"""Which tasks share data or metrics: as text, as DOT and as JSON."""
+"""The graph of tasks that share data or metrics, as text, as DOT and as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from openfingym.errors import UsageError
-from openfingym.forge.knowledge.base import KnowledgeBase
+from openfingym.forge.knowledge.database import KnowledgeBase
 
 
 @dataclass(frozen=True)
@@ -14,14 +14,14 @@ class SharedGraph:
     """Tasks on one side, data sets and metrics on the other."""
 
     tasks: dict[str, bool]
-    """Names, and whether the library ships them."""
+    """Whether the library ships a task, by the task's name."""
     datasets: dict[str, list[str]]
-    """Tasks by data set."""
+    """Names of the tasks that have a data set, by its name."""
     metrics: dict[str, list[str]]
-    """Tasks by metric."""
+    """Names of the tasks that are scored by a metric, by its name."""
 
     def text(self) -> str:
-        """A paragraph for each data set and metric that more than one task has, the most shared first."""
+        """A line for each data set and metric that more than one task has, the most shared first."""
         lines = []
         for what, groups in (("data", self.datasets), ("metric", self.metrics)):
             for name, tasks in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
@@ -31,7 +31,7 @@ class SharedGraph:
         return "\n".join(lines) + "\n" if lines else "No two tasks share data or metrics.\n"
 
     def dot(self) -> str:
-        """For Graphviz; forged tasks are drawn bold."""
+        """The graph for Graphviz; forged tasks are drawn bold."""
         lines = ["graph shared {", "  rankdir=LR;"]
         for task, shipped in self.tasks.items():
             lines.append(
@@ -45,7 +45,7 @@ class SharedGraph:
         return "\n".join([*lines, "}", ""])
 
     def json(self) -> str:
-        """Nodes and edges."""
+        """The graph as a JSON object: ``nodes``, and ``edges`` from tasks to what they have."""
         nodes = [{"id": f"task:{task}", "kind": "task", "shipped": shipped} for task, shipped in self.tasks.items()]
         edges = []
         for what, groups in (("data", self.datasets), ("metric", self.metrics)):
@@ -59,8 +59,8 @@ def shared_graph(base: KnowledgeBase, *, only: str = "") -> SharedGraph:
     """The graph of a knowledge base.
 
     Args:
-        base: the knowledge base.
-        only: name of a task: only what it shares with others; all tasks if empty.
+        base: the knowledge base of a forge.
+        only: name of a task, to have only what it shares with others; empty for all tasks.
 
     Raises:
         UsageError: there is no such task.
@@ -70,16 +70,17 @@ def shared_graph(base: KnowledgeBase, *, only: str = "") -> SharedGraph:
         raise UsageError(f"no task {only!r} is known; `openfingym forge search FORGE WORDS` finds tasks")
     groups: list[dict[str, list[str]]] = []
     for table, column in (("task_datasets", "dataset"), ("task_metrics", "metric")):
-        found: dict[str, list[str]] = {}
+        users: dict[str, list[str]] = {}
         for row in base.rows(table):
-            found.setdefault(row[column], []).append(row["task"])
-        groups.append({name: named for name, named in sorted(found.items()) if not only or only in named})
+            users.setdefault(row[column], []).append(row["task"])
+        groups.append({name: named for name, named in sorted(users.items()) if not only or only in named})
     if only:
-        kept = {task for found in groups for named in found.values() for task in named}
-        tasks = {task: shipped for task, shipped in tasks.items() if task in kept}
+        linked = {task for users in groups for named in users.values() for task in named}
+        tasks = {task: shipped for task, shipped in tasks.items() if task in linked}
     return SharedGraph(tasks, *groups)
 
 
 def _quoted(text: str) -> str:
+    """A text as a quoted identifier of DOT, whatever a data set is called."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""The knowledge base as plain files that review well: a file of sorted JSON lines for each table."""
+"""The knowledge base as plain files whose changes can be reviewed: a file of sorted JSON lines for each table."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ from typing import Any
 from openfingym.errors import StoreError
 from openfingym.files import strange
 from openfingym.files.whole import store_errors, write_text
-from openfingym.forge.knowledge.base import KnowledgeBase, write_rows
+from openfingym.forge.knowledge.database import KnowledgeBase, write_rows
 from openfingym.forge.knowledge.rows import TABLES, Rows
 
 _LARGEST = 64 << 20
+"""Bytes of the largest file that is read."""
 _LEFT_OUT = {"papers": {"text"}}
 """The text of a paper is its authors', and stays where it was read."""
 
 
 def export_files(base: KnowledgeBase, folder: Path) -> list[Path]:
-    """Write ``TABLE.jsonl`` for each table: a row a line, by their keys; without the texts of papers.
+    """Write ``TABLE.jsonl`` for each table, with a row a line in order of their keys, and without the texts of papers.
+
+    Args:
+        base: the knowledge base to export.
+        folder: folder of the files, which is made if it is missing.
+
+    Returns:
+        Paths of the files.
 
     Raises:
-        StoreError: they cannot be written.
+        StoreError: a file cannot be written.
     """
     with store_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -38,19 +46,20 @@ def export_files(base: KnowledgeBase, folder: Path) -> list[Path]:
 
 
 def import_files(folder: Path, path: Path) -> KnowledgeBase:
-    """The knowledge base of exported files; what it exports is equal to them.
+    """Make a knowledge base of exported files; exported again, it gives the same files.
 
     Args:
         folder: folder of the files.
-        path: path of the database.
+        path: path of the database that is written.
 
     Raises:
-        StoreError: a file is missing, or no export of a knowledge base; or the database cannot be written.
+        StoreError: a file is missing or is no export of a knowledge base, or the database cannot be written.
     """
     rows: Rows = {}
     for table, keys in TABLES.items():
         try:
             content = strange.read_bytes(folder, f"{table}.jsonl", _LARGEST).decode("utf-8")
+            # Not splitlines: a value may hold other signs that it takes for ends of lines.
             rows[table] = [_row(line, keys) for line in content.split("\n") if line]
         except (OSError, ValueError) as error:
             why = " ".join(str(error).split())[:200]
@@ -61,9 +70,10 @@ def import_files(folder: Path, path: Path) -> KnowledgeBase:
 
 
 def _row(line: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    found = strange.parse_json(line)
-    if not isinstance(found, dict) or not all(key in found for key in keys):
+    """A row from a line, which has the columns of its key, and plain values alone."""
+    row = strange.parse_json(line)
+    if not isinstance(row, dict) or not all(key in row for key in keys):
         raise ValueError(f"a line has not the columns {', '.join(keys)}")
-    if not all(isinstance(value, str | int | float | bool | None) for value in found.values()):
+    if not all(isinstance(value, str | int | float | bool | None) for value in row.values()):
         raise ValueError("a line has lists or objects")
-    return found
+    return row

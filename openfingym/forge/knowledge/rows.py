@@ -30,8 +30,9 @@ TABLES: dict[str, tuple[str, ...]] = {
     "paper_datasets": ("paper", "dataset"),
     "paper_metrics": ("paper", "number"),
 }
-"""Tables and the columns of their keys. The last four are links."""
+"""Columns of the key of each table, by the table's name. The last four tables are links."""
 Rows = dict[str, list[dict[str, Any]]]
+"""Rows by the name of their table."""
 
 
 def empty_rows() -> Rows:
@@ -40,7 +41,7 @@ def empty_rows() -> Rows:
 
 
 def paper_rows(folder: PaperFolder) -> Rows:
-    """What the folder of a paper says. What cannot be read of it becomes a decision that says so."""
+    """Rows of what the folder of a paper holds. A record that cannot be read becomes a decision that says so."""
     rows = empty_rows()
     stage, state = "", "waiting"
     try:
@@ -48,6 +49,7 @@ def paper_rows(folder: PaperFolder) -> Rows:
             stage, state = kept.result.stage, kept.result.state
             for kind, reasons in (("reason", kept.result.reasons), ("note", kept.result.notes)):
                 rows["decisions"] += [_decision(folder.key, stage, state, kind, reason) for reason in reasons]
+            # A stage that passed is a decision as well.
             if not kept.result.reasons:
                 rows["decisions"].append(_decision(folder.key, stage, state, "state", RejectionReason("", "")))
     except OpenFinGymError as error:
@@ -59,9 +61,9 @@ def paper_rows(folder: PaperFolder) -> Rows:
         "digest": "", "licence": "", "arxiv_id": "",
     }  # fmt: skip
     try:
-        if (folder.path / "paper.json").exists():
-            found = asdict(folder.paper())
-            row |= {name: found[name] for name in row}
+        if folder.has_paper:
+            paper = asdict(folder.paper())
+            row |= {name: paper[name] for name in row}
         if folder.blueprint_path.exists():
             _add_blueprint(rows, folder.key, read_blueprint(folder.blueprint_path))
         _add_data(rows, folder)
@@ -76,36 +78,38 @@ def paper_rows(folder: PaperFolder) -> Rows:
 
 
 def task_rows(name: str, package: Path, *, shipped: bool) -> Rows:
-    """What a task package says of its data and metrics.
+    """Rows of what a task says of its data and metrics; none where its ``task.toml`` cannot be read.
 
     Args:
         name: name of the task.
-        package: its folder.
-        shipped: whether it is one of the library's.
+        package: folder of the task.
+        shipped: whether the task is one of the library's own.
     """
     rows = empty_rows()
+    # Read as plain TOML: a task of a kind that is not installed here, or of another version, is known as well.
     try:
-        found: Mapping[str, Any] = tomllib.loads((package / "task.toml").read_text(encoding="utf-8"))
-        told = found["metadata"]["openfingym"]
-        task, dataset = found["task"], told.get("dataset", {})
-        kind, note = told.get("contract", {}).get("kind", ""), told.get("provenance", {}).get("paper", "")
+        tables: Mapping[str, Any] = tomllib.loads((package / "task.toml").read_text(encoding="utf-8"))
+        ours = tables["metadata"]["openfingym"]
+        task, dataset = tables["task"], ours.get("dataset", {})
+        kind, note = ours.get("contract", {}).get("kind", ""), ours.get("provenance", {}).get("paper", "")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, AttributeError):
         return rows
-    plain = {"name": name, "description": str(task.get("description", "")), "family": str(told.get("family", ""))}
+    plain = {"name": name, "description": str(task.get("description", "")), "family": str(ours.get("family", ""))}
     rows["tasks"].append(plain | {"kind": str(kind), "source": str(note), "shipped": shipped})
     if data := str(dataset.get("name", "") or dataset.get("source", "")):
         rows["datasets"].append({"name": data, "source": str(dataset.get("source", "")), "licence": "", "how": ""})
         rows["task_datasets"].append({"task": name, "dataset": data})
-    for metric in told.get("scoring", {}).get("metrics", []):
+    for metric in ours.get("scoring", {}).get("metrics", []):
         rows["metrics"].append({"name": str(metric["name"])})
         rows["task_metrics"].append({"task": name, "metric": str(metric["name"]), "weight": metric.get("weight", 0.0)})
     return rows
 
 
 def _decision(paper: str, stage: str, state: str, kind: str, reason: RejectionReason) -> dict[str, Any]:
-    quotations = json.dumps([one.model_dump() for one in reason.quotations], ensure_ascii=False, sort_keys=True)
-    said = {"code": reason.code, "text": reason.text, "quotations": quotations}
-    return {"paper": paper, "number": 0, "stage": stage, "state": state, "kind": kind, **said}
+    # The number is given once all decisions of the paper are known.
+    quotations = json.dumps([each.model_dump() for each in reason.quotations], ensure_ascii=False, sort_keys=True)
+    why = {"code": reason.code, "text": reason.text, "quotations": quotations}
+    return {"paper": paper, "number": 0, "stage": stage, "state": state, "kind": kind, **why}
 
 
 def _add_blueprint(rows: Rows, key: str, blueprint: Blueprint) -> None:
@@ -130,11 +134,13 @@ def _stated(stated: Stated) -> dict[str, Any]:
 
 
 def _add_data(rows: Rows, folder: PaperFolder) -> None:
-    found = read_provenance(folder.path / "data")
-    if found is None:
+    provenance = read_provenance(folder.path / "data")
+    if provenance is None:
         return
-    name = found.how.partition(":")[2] or found.address or found.source
-    rows["datasets"].append({"name": name, "source": found.source, "licence": found.licence, "how": found.how})
+    # A download has no name of its own: its address tells it from others.
+    name = provenance.how.partition(":")[2] or provenance.address or provenance.source
+    about = {"source": provenance.source, "licence": provenance.licence, "how": provenance.how}
+    rows["datasets"].append({"name": name, **about})
     rows["paper_datasets"].append({
-        "paper": folder.key, "dataset": name, "how": found.how, "reused_from": found.reused_from,
+        "paper": folder.key, "dataset": name, "how": provenance.how, "reused_from": provenance.reused_from,
     })  # fmt: skip

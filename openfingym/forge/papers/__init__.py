@@ -1,1 +1,1 @@
-"""Papers: reading them from a folder or from arXiv, in the forms PDF, HTML, LaTeX and text; the first two stages."""
+"""Papers: reading them from a folder or from arXiv, as PDF, HTML, LaTeX or text; the stages ``screen`` and ``read``."""

@@ -1,7 +1,7 @@
-"""arXiv: its query interface (an Atom feed in pages) and its files, politely and only once.
+"""arXiv: its query interface (an Atom feed in pages) and its files, politely, and each file only once.
 
 Between two requests there is a pause, as arXiv asks for; a refusal that says when to come again is heeded. A file that
-was had is kept by number and version, so that an interrupted harvest goes on where it stopped.
+was downloaded is kept by number and version, so that an interrupted harvest goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from typing import Self
 import httpx
 
 from openfingym.errors import DataError
-from openfingym.forge.papers.limits import FILE_BYTES
+from openfingym.forge.papers.limits import FILE_BYTES, UnreadableError
 from openfingym.headers import retry_after_s
 from openfingym.version import __version__
 
 BASE_URL = "https://export.arxiv.org"
 PAUSE_S = 3.0
-"""Between the beginnings of two requests."""
+"""Seconds between the beginnings of two requests: what arXiv's terms of use ask for."""
 PAGE = 50
+"""Entries that are asked for at once."""
 TRIES = 5
+"""How often a request is made before it fails."""
 LONGEST_WAIT_S = 120.0
+"""Longest time between two tries of a request."""
 _ATOM = "{http://www.w3.org/2005/Atom}"
 _SEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 _ARXIV = "{http://arxiv.org/schemas/atom}"
@@ -37,12 +40,17 @@ class ArxivEntry:
     """A paper of a feed."""
 
     identifier: str
-    """With its version: ``2606.26350v1``."""
+    """Number at arXiv with the version, such as ``2606.26350v1``."""
     title: str
     abstract: str
     address: str
-    """Of its page."""
+    """Address of the paper's page."""
     licence: str
+    """Address of the licence; empty where the feed states none."""
+
+
+class _TooLargeError(DataError):
+    """An answer is larger than what is read."""
 
 
 class Arxiv:
@@ -60,15 +68,16 @@ class Arxiv:
         """A client.
 
         Args:
-            cache: folder for the files that were had.
+            cache: folder in which downloaded files are kept.
             base_url: address of the service.
             pause_s: seconds between the beginnings of two requests.
-            page: entries that are asked for at once.
-            most_wait_s: longest time that a refusal is heeded for; what asks for more fails.
+            page: number of entries that are asked for at once.
+            most_wait_s: seconds that a refusal may ask to wait; a request that would have to wait longer fails.
         """
         self._cache, self._pause, self._page, self._most_wait = cache, pause_s, page, most_wait_s
         agent = {"User-Agent": f"openfingym/{__version__} (forge)"}
         self._client = httpx.Client(base_url=base_url, headers=agent, timeout=60.0, follow_redirects=True)
+        # On the clock of time.monotonic: when the next request may be made.
         self._next = 0.0
 
     def __enter__(self) -> Self:
@@ -78,11 +87,11 @@ class Arxiv:
         self._client.close()
 
     def search(self, query: str, *, most: int = 200) -> Iterator[ArxivEntry]:
-        """The papers that a query finds, newest first.
+        """The papers that a query finds, the newest first.
 
         Args:
-            query: in arXiv's own language, as ``cat:q-fin.ST AND abs:forecasting``.
-            most: papers at most.
+            query: query in arXiv's own language, such as ``cat:q-fin.ST AND abs:forecasting``.
+            most: largest number of papers.
 
         Raises:
             DataError: the query is wrong, or the service cannot be reached.
@@ -104,29 +113,48 @@ class Arxiv:
             start += len(entries)
 
     def fetch(self, entry: ArxivEntry) -> tuple[str, bytes]:
-        """Name and bytes of a paper's file: its source, or its PDF where there is no source.
+        """Name and bytes of a paper's file: its source, or its PDF if there is no source.
 
         Raises:
-            DataError: neither can be had, or it is larger than what is read.
+            UnreadableError: arXiv has neither, as of a paper that was withdrawn, or the file is larger than what is
+                read.
+            DataError: arXiv cannot be reached, or refuses to give the file.
         """
+        # Older numbers have a slash: q-fin/0512014.
         name = entry.identifier.replace("/", "_")
         for suffix in (".tar.gz", ".pdf"):
             kept = self._cache / f"{name}{suffix}"
             if kept.is_file():
                 return kept.name, kept.read_bytes()
-        content = self._get(f"/e-print/{entry.identifier}", {}, missing=True)
-        if content is None or content[:2] != b"\x1f\x8b":
-            is_pdf = content is not None and content[:5] == b"%PDF-"
-            content = content if is_pdf else self._get(f"/pdf/{entry.identifier}", {})
-        assert content is not None
+        try:
+            content = self._get(f"/e-print/{entry.identifier}", {}, missing=True)
+            # Sources come compressed. A paper that its authors sent as a PDF has that PDF in the place of its source.
+            if content is None or content[:2] != b"\x1f\x8b":
+                is_pdf = content is not None and content[:5] == b"%PDF-"
+                content = content if is_pdf else self._get(f"/pdf/{entry.identifier}", {}, missing=True)
+        except _TooLargeError as error:
+            raise UnreadableError(str(error)) from None
+        if content is None:
+            raise UnreadableError("arXiv has neither source nor PDF of it, as of a paper that was withdrawn")
         kept = self._cache / f"{name}{'.pdf' if content[:5] == b'%PDF-' else '.tar.gz'}"
         self._cache.mkdir(parents=True, exist_ok=True)
+        # Written beside and renamed: half a file would be taken for the whole one by the next harvest.
         partial = kept.with_name(f".{kept.name}.partial")
         partial.write_bytes(content)
         partial.replace(kept)
         return kept.name, content
 
     def _get(self, path: str, asked: dict[str, str], *, missing: bool = False) -> bytes | None:
+        """The body of an answer.
+
+        Args:
+            path: path of the request.
+            asked: parameters of the request.
+            missing: whether status 404 is an answer, which is None.
+
+        Raises:
+            DataError: the request is refused, or fails every time.
+        """
         problem = ""
         for attempt in range(TRIES):
             time.sleep(max(0.0, self._next - time.monotonic()))
@@ -139,6 +167,7 @@ class Arxiv:
                     if answer.status_code == 404 and missing:
                         return None
                     problem = f"status {answer.status_code}"
+                    # A query that arXiv cannot read: the reason is in the feed, and another try would not help.
                     if answer.status_code == 400:
                         detail = _error_of(_read(answer, path))
                         raise DataError(f"arXiv refuses the query {asked.get('search_query', path)!r}: {detail}")
@@ -154,11 +183,12 @@ class Arxiv:
 
 
 def _read(answer: httpx.Response, path: str) -> bytes:
+    """The body of an answer, counted as it comes: its stated length may be missing or wrong."""
     content = bytearray()
     for part in answer.iter_bytes():
         content += part
         if len(content) > FILE_BYTES:
-            raise DataError(f"{path}: larger than {FILE_BYTES >> 20} MiB, the most that is read of a paper")
+            raise _TooLargeError(f"{path}: larger than {FILE_BYTES >> 20} MiB, the most that is read of a paper")
     return bytes(content)
 
 
@@ -167,6 +197,7 @@ def _feed(content: bytes | None) -> tuple[int, list[ArxivEntry]]:
     from lxml import etree
 
     try:
+        # XML from the network: entities may expand without end, or name files of this machine.
         root = etree.fromstring(
             content or b"", etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
         )
@@ -174,20 +205,22 @@ def _feed(content: bytes | None) -> tuple[int, list[ArxivEntry]]:
     except (etree.XMLSyntaxError, ValueError) as error:
         raise DataError(f"arXiv's answer is no feed ({error}); run it again later") from None
     entries = []
-    for one in root.iter(f"{_ATOM}entry"):
-        address, title = one.findtext(f"{_ATOM}id", ""), " ".join(one.findtext(f"{_ATOM}title", "").split())
+    for element in root.iter(f"{_ATOM}entry"):
+        address, title = element.findtext(f"{_ATOM}id", ""), " ".join(element.findtext(f"{_ATOM}title", "").split())
+        # arXiv reports an error as the only entry of a feed.
         if title == "Error":
-            raise DataError(f"arXiv refuses the query: {' '.join(one.findtext(f'{_ATOM}summary', '').split())}")
+            raise DataError(f"arXiv refuses the query: {' '.join(element.findtext(f'{_ATOM}summary', '').split())}")
         identifier = address.partition("/abs/")[2]
-        # It becomes a path here and there, so nothing but a number of arXiv's may be one.
+        # It becomes a path on this machine and at the service, so nothing but a number of arXiv's is taken.
         if not _IDENTIFIER.fullmatch(identifier):
             raise DataError(f"arXiv's answer has the number {identifier[:60]!r}, which is none of its own")
-        abstract = " ".join(one.findtext(f"{_ATOM}summary", "").split())
-        entries.append(ArxivEntry(identifier, title, abstract, address, one.findtext(f"{_ARXIV}license", "")))
+        abstract = " ".join(element.findtext(f"{_ATOM}summary", "").split())
+        entries.append(ArxivEntry(identifier, title, abstract, address, element.findtext(f"{_ARXIV}license", "")))
     return total, entries
 
 
 def _error_of(content: bytes) -> str:
+    """The reason that a feed of an error gives."""
     try:
         _feed(content)
     except DataError as error:

@@ -1,5 +1,7 @@
-"""Finding text that tries to instruct whoever reads a paper. It is noted; that it has no effect is due to how it is
-handed on: as material between marks, whose answers are checked.
+"""Finding text that tries to instruct whoever reads a paper.
+
+It is only noted here. What keeps it from having an effect is how a paper is passed on: as material between marks, with
+answers that are checked against it.
 """
 
 from __future__ import annotations
@@ -35,15 +37,15 @@ _ANY = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS), re.IGNORE
 
 
 def instructions(paper: Paper) -> tuple[RejectionReason, ...]:
-    """A note with each sentence that tries to instruct the reader; empty where there is none."""
-    found = []
+    """A note with the sentences that try to instruct the reader; empty where there are none."""
+    quotations = []
     for sentence in _SENTENCE.finditer(paper.text):
         words = sentence[0].strip()
         if words and _ANY.search(words):
             start = sentence.start() + sentence[0].index(words[0])
-            found.append(quotation_at(paper, start, min(start + len(words), start + LONGEST)))
-    if not found:
+            quotations.append(quotation_at(paper, start, min(start + len(words), start + LONGEST)))
+    if not quotations:
         return ()
-    many = "a sentence tries" if len(found) == 1 else f"{len(found)} sentences try"
+    many = "a sentence tries" if len(quotations) == 1 else f"{len(quotations)} sentences try"
     text = f"{many} to instruct whoever reads the paper; this was handed on as material and has no effect"
-    return (RejectionReason("instructs-reader", text, tuple(found[:10])),)
+    return (RejectionReason("instructs-reader", text, tuple(quotations[:10])),)

@@ -14,6 +14,7 @@ from openfingym.forge.papers.blocks import Block
 from openfingym.forge.papers.limits import ARCHIVE_FILES, HTML_BYTES, UNPACKED_BYTES, UnreadableError
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
+"""A comment: ``\\%`` is a percent sign, but behind ``\\\\``, which ends a line, a comment begins."""
 _INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}]+)\}")
 _OPENINGS = re.compile(
     r"\\begin\{(?P<kind>abstract|table\*?|tabular|thebibliography)\}"
@@ -32,8 +33,9 @@ def unpacked(content: bytes) -> tuple[str, bytes | str]:
     """What a compressed file holds: its form, and the source as one text or the bytes of a PDF.
 
     Raises:
-        UnreadableError: it is damaged, or larger than the limits unpacked, or holds no LaTeX.
+        UnreadableError: the file is damaged, or holds no LaTeX, or is larger than the limits once it is unpacked.
     """
+    # arXiv compresses whatever authors sent: an archive, a single file of LaTeX, or a PDF.
     if content[:2] == b"\x1f\x8b":
         content = _inflated(content)
     if content[:5] == b"%PDF-":
@@ -48,17 +50,18 @@ def unpacked(content: bytes) -> tuple[str, bytes | str]:
 def _inflated(content: bytes) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
-            found = stream.read(UNPACKED_BYTES + 1)
+            # One byte more tells that there is more: a few kilobytes may unpack to terabytes.
+            inflated = stream.read(UNPACKED_BYTES + 1)
     except (OSError, EOFError, zlib.error):
         raise UnreadableError("its compression is damaged") from None
-    if len(found) > UNPACKED_BYTES:
+    if len(inflated) > UNPACKED_BYTES:
         raise UnreadableError(f"it is larger than {UNPACKED_BYTES >> 20} MiB unpacked, the most that is read")
-    return found
+    return inflated
 
 
 def _members(archive: tarfile.TarFile) -> dict[str, str]:
-    """The LaTeX files of an archive. Nothing is written to the disk, so that no name and no link matters."""
-    found: dict[str, str] = {}
+    """The LaTeX files of an archive, by name. Nothing is written to the disk, so that no name and no link does harm."""
+    texts: dict[str, str] = {}
     for number, entry in enumerate(archive):
         if number >= ARCHIVE_FILES:
             raise UnreadableError(f"its archive has more than {ARCHIVE_FILES:,} files")
@@ -67,32 +70,35 @@ def _members(archive: tarfile.TarFile) -> dict[str, str]:
         if entry.size > HTML_BYTES:
             raise UnreadableError(f"{entry.name} in it has {entry.size >> 20} MiB; at most {HTML_BYTES >> 20} are read")
         stream = archive.extractfile(entry)
-        found[str(PurePosixPath(entry.name))] = _decoded(stream.read() if stream else b"")
-    return found
+        texts[str(PurePosixPath(entry.name))] = _decoded(stream.read() if stream else b"")
+    return texts
 
 
 def _decoded(content: bytes) -> str:
     try:
         return content.decode("utf-8")
+    # Older sources are Latin-1, which any bytes can be read as.
     except UnicodeDecodeError:
         return content.decode("latin-1")
 
 
 def _main(files: dict[str, str]) -> str:
-    """The file that is the document, with those it inputs."""
+    """The text of the document, with the files that it inputs in their places."""
+    # Of several documents the one that lies least deep: others are figures or supplements in folders of their own.
     mains = sorted(
         (name for name, text in files.items() if "\\begin{document}" in text), key=lambda n: (n.count("/"), n)
     )
     if not mains:
         raise UnreadableError("its archive has no LaTeX file with a document")
+    # A file may be input many times, and each of these may input others: the whole is bounded, not the files alone.
     left = UNPACKED_BYTES // 8
 
     def whole(text: str, depth: int) -> str:
         nonlocal left
 
-        def named(found: re.Match[str]) -> str:
+        def named(command: re.Match[str]) -> str:
             nonlocal left
-            name = found[1].strip().removeprefix("./")
+            name = command[1].strip().removeprefix("./")
             inner = files.get(name) or files.get(f"{name}.tex") or ""
             left -= len(inner)
             return whole(inner, depth + 1) if depth < 8 and left > 0 else ""
@@ -105,48 +111,58 @@ def _main(files: dict[str, str]) -> str:
 def blocks(source: str) -> list[Block]:
     """The blocks of a document.
 
+    Args:
+        source: the source of the document, or a part of one.
+
     Raises:
-        UnreadableError: it holds no text.
+        UnreadableError: it is no LaTeX, or holds no text.
     """
     source = _COMMENT.sub(r"\1", source)
-    found = [Block("title", _plain(title.replace(r"\\", " ")))] if (title := _argument(source, r"\title")) else []
+    made = [Block("title", _plain(title.replace(r"\\", " ")))] if (title := _argument(source, r"\title")) else []
     if author := _argument(source, r"\author"):
-        found.append(Block("paragraph", _plain(author.replace(r"\and", ", "))))
+        made.append(Block("paragraph", _plain(author.replace(r"\and", ", "))))
     _, opening, body = source.partition(r"\begin{document}")
     body = (body if opening else source).partition(r"\end{document}")[0].replace(r"\maketitle", "")
     if not opening and "\\" not in source:
         raise UnreadableError("it is no LaTeX")
     at, numbers, endings = 0, [0, 0, 0, 0], _Endings(body)
     # What is opened and never closed is text like any other.
-    openings = (one for one in _OPENINGS.finditer(body) if one["heading"] or endings.after(one))
+    openings = (each for each in _OPENINGS.finditer(body) if each["heading"] or endings.after(each))
     for piece in openings:
+        # Inside of what was read already, as a tabular in its table.
         if piece.start() < at:
             continue
-        found += _paragraphs(body[at : piece.start()])
+        made += _paragraphs(body[at : piece.start()])
         at = piece.end()
         if ending := endings.after(piece):
             inside, whole = body[at : ending.start()], body[piece.start() : ending.end()]
             at = ending.end()
             if piece["kind"] == "abstract":
-                found += [Block("heading", "Abstract"), *_paragraphs(inside)]
+                made += [Block("heading", "Abstract"), *_paragraphs(inside)]
             elif piece["kind"] != "thebibliography":
-                found += _table(whole)
+                made += _table(whole)
         else:
+            # The match ends behind the brace that opens the heading's text.
             inner, at = _braced(body, at - 1)
+            # The source has no numbers: LaTeX counts sections, so they are counted here as it does.
             level = {"section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4}[piece["heading"]]
             number = ""
             if not piece["star"] and level < 4:
                 numbers = [*numbers[: level - 1], numbers[level - 1] + 1, *[0] * (4 - level)]
                 number = ".".join(map(str, numbers[:level])) + " "
-            found.append(Block("heading", number + _plain(inner), level))
-    found += _paragraphs(body[at:])
-    if not any(block.text for block in found):
+            made.append(Block("heading", number + _plain(inner), level))
+    made += _paragraphs(body[at:])
+    if not any(block.text for block in made):
         raise UnreadableError("it holds no text")
-    return found
+    return made
 
 
 class _Endings:
-    """Where environments of a text end; each kind that is never closed again is looked for once."""
+    """Where environments of a text end.
+
+    The next end of each kind is remembered: a text of many openings without an end would else be searched to its end
+    for each of them.
+    """
 
     def __init__(self, source: str, star: str = "") -> None:
         self._source, self._star = source, star
@@ -167,21 +183,24 @@ class _Endings:
 
 
 def _argument(source: str, command: str) -> str:
-    found = re.search(re.escape(command) + r"\s*(?:\[[^\]]*\])?\s*\{", source)
-    return _braced(source, found.end() - 1)[0] if found else ""
+    """The argument of the first use of a command; empty where there is none."""
+    match = re.search(re.escape(command) + r"\s*(?:\[[^\]]*\])?\s*\{", source)
+    return _braced(source, match.end() - 1)[0] if match else ""
 
 
 def _braced(text: str, at: int) -> tuple[str, int]:
-    """What stands between a brace and the one that closes it, and the place behind."""
+    """What stands between the brace at ``at`` and the one that closes it, and the offset behind that one."""
     depth = 0
-    for found in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, at):
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
-        if depth == 0 and found[0] == "}":
-            return text[at + 1 : found.start()], found.end()
+    # A sign behind a backslash is matched with it, so that an escaped brace does not count.
+    for mark in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, at):
+        depth += {"{": 1, "}": -1}.get(mark[0], 0)
+        if depth == 0 and mark[0] == "}":
+            return text[at + 1 : mark.start()], mark.end()
     return text[at + 1 :], len(text)
 
 
 def _paragraphs(source: str) -> list[Block]:
+    """The paragraphs of a stretch of source, each displayed formula as one of its own."""
     endings, at, apart = _Endings(source, r"\*?"), 0, []
     for opening in _MATH.finditer(source):
         ending = endings.after(opening) if opening.start() >= at else None
@@ -189,19 +208,20 @@ def _paragraphs(source: str) -> list[Block]:
             formula = " ".join(source[opening.end() : ending.start()].split())
             apart += [source[at : opening.start()], f"\n\n\\[{formula}\\]\n\n"]
             at = ending.end()
-    found = []
+    made = []
     for part in re.split(r"\n\s*\n", "".join([*apart, source[at:]])):
         words = part.strip()
+        # A formula stays LaTeX, which is how a metric's definition is quoted.
         if words.startswith("\\["):
-            found.append(Block("paragraph", re.sub(r"\\label\{[^{}]*\}", "", words)))
+            made.append(Block("paragraph", re.sub(r"\\label\{[^{}]*\}", "", words)))
         elif words := _plain(words):
-            found.append(Block("paragraph", words))
-    return found
+            made.append(Block("paragraph", words))
+    return made
 
 
 def _table(source: str) -> list[Block]:
-    # Of a table's environments one of the first is what it shows.
-    places = [found.start() for found in itertools.islice(re.finditer(r"\\begin\{tabular", source), 8)]
+    # What a table shows is one of the first tabulars in it: to match at every one of very many takes too long.
+    places = [begin.start() for begin in itertools.islice(re.finditer(r"\\begin\{tabular", source), 8)]
     tabular = next(filter(None, (_TABULAR.match(source, place) for place in places)), None)
     if tabular is None:
         return _paragraphs(re.sub(r"\\(?:begin|end)\{table\*?\}(?:\[[^\]]*\])?", "", source))
@@ -214,10 +234,13 @@ def _table(source: str) -> list[Block]:
 
 
 def _plain(source: str) -> str:
+    """LaTeX as the text that its reader sees, on one line; formulas stay LaTeX."""
     from pylatexenc.latex2text import LatexNodes2Text
 
+    # Commands of fonts go and their arguments stay; commands that print nothing, or only numbers, go with theirs.
     source = re.sub(r"\\(?:texttt|textsf|textsc|mbox|path|ttfamily)\s*(?=\{)", "", source)
     source = re.sub(r"\\(?:label|ref|eqref|vspace|hspace|bibliographystyle|bibliography)\*?\{[^{}]*\}", "", source)
     reader = LatexNodes2Text(math_mode="verbatim", strict_latex_spaces=False, keep_comments=False)
     text: str = reader.latex_to_text(source, tolerant_parsing=True)
+    # A citation that was left out leaves a blank before the sign behind it.
     return re.sub(r" ([,.;:])(?=\s|$)", r"\1", " ".join(text.replace("<cit.>", "").split()))

@@ -8,16 +8,18 @@ from typing import Any
 from openfingym.forge.papers.blocks import Block
 from openfingym.forge.papers.limits import HTML_BYTES, UnreadableError
 
+# What stands around a paper on a page, or is a program.
 _NOT_OF_THE_PAPER = ["script", "style", "nav", "footer", "aside", "noscript", "template", "iframe", "form", "svg"]
 _BLOCKS = ["h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "dt", "dd", "pre", "blockquote", "table", "figcaption"]
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0", re.IGNORECASE)
 
 
 def blocks(content: bytes) -> list[Block]:
-    """The blocks of a page; what is hidden from its readers is left out.
+    """The blocks of a page, without what is hidden from its readers: text that only a program sees may be written to
+    steer one.
 
     Raises:
-        UnreadableError: it is too large, or holds no text.
+        UnreadableError: the page is too large, or holds no text.
     """
     from bs4 import BeautifulSoup
 
@@ -27,6 +29,7 @@ def blocks(content: bytes) -> list[Block]:
     for tag in soup.find_all(_NOT_OF_THE_PAPER):
         tag.decompose()
     for tag in soup.find_all(_is_hidden):
+        # The list was made before: one inside another is gone with it.
         if not tag.decomposed:
             tag.decompose()
     for tag in soup.find_all("math"):
@@ -34,12 +37,12 @@ def blocks(content: bytes) -> list[Block]:
     root = soup.find("article") or soup.find("main") or soup.body
     if root is None or not root.get_text(strip=True):
         raise UnreadableError("the page holds no text")
-    found = [_block(tag) for tag in root.find_all(_BLOCKS) if not _is_inside(tag, root)]
-    if not found:
-        found = [Block("paragraph", root.get_text(" "))]
-    if not any(block.kind == "title" for block in found) and soup.title:
-        found.insert(0, Block("title", soup.title.get_text(" ")))
-    return found
+    made = [_block(tag) for tag in root.find_all(_BLOCKS) if not _is_inside(tag, root)]
+    if not made:
+        made = [Block("paragraph", root.get_text(" "))]
+    if not any(block.kind == "title" for block in made) and soup.title:
+        made.insert(0, Block("title", soup.title.get_text(" ")))
+    return made
 
 
 def _is_hidden(tag: Any) -> bool:
@@ -47,12 +50,13 @@ def _is_hidden(tag: Any) -> bool:
 
 
 def _formula(tag: Any) -> str:
+    """A formula in LaTeX, which arXiv's pages bring along; else the letters of its MathML."""
     annotation = tag.find("annotation", attrs={"encoding": "application/x-tex"})
     return str(tag.get("alttext") or (annotation.get_text() if annotation else tag.get_text(" ")))
 
 
 def _is_inside(tag: Any, root: Any) -> bool:
-    """Whether a tag stands in another one that is a block."""
+    """Whether a tag stands in another one that is a block, whose text has its words already."""
     for parent in tag.parents:
         if parent is root:
             return False
@@ -64,6 +68,7 @@ def _is_inside(tag: Any, root: Any) -> bool:
 def _block(tag: Any) -> Block:
     if tag.name == "h1":
         return Block("title", tag.get_text(" "))
+    # The title is h1, so that sections begin with h2.
     if tag.name.startswith("h"):
         return Block("heading", tag.get_text(" "), int(tag.name[1]) - 1)
     if tag.name == "table":

@@ -15,7 +15,9 @@ from openfingym.forge.papers.blocks import Block, compose, letters
 from openfingym.forge.papers.limits import TEXT_CHARACTERS, WALL_SECONDS, UnreadableError
 
 _NEEDED = ("bs4", "lxml", "pdfplumber", "py3langid", "pylatexenc")
+"""Libraries of the extra ``forge`` that papers are read with."""
 _FEWEST_LETTERS = 40
+"""Letters below which a file holds no text, and a text tells no language."""
 _LICENCE = re.compile(
     r"\b(?:this (?:paper|article|work|preprint) is (?:licen[cs]ed|distributed|made available)[^.]{0,200})", re.I
 )
@@ -37,7 +39,7 @@ def require_readers() -> None:
 
 
 def form_of(name: str, content: bytes) -> str | None:
-    """The reader for a file, by its content where that tells, else by its name; None where it is no paper's form."""
+    """Name of the reader for a file, by its content if that tells, else by its name; None if no reader fits."""
     if content[:5] == b"%PDF-":
         return "pdf"
     if content[:2] == b"\x1f\x8b":
@@ -50,10 +52,10 @@ def read_paper(name: str, content: bytes, *, origin: str = "", arxiv_id: str = "
 
     Args:
         name: name of the file.
-        content: its bytes.
-        origin: path or address it comes from; its name if that is empty.
-        arxiv_id: its number at arXiv with the version, if it is from there.
-        licence: licence of the paper, if it is known.
+        content: bytes of the file.
+        origin: path or address that the file comes from; empty for its name.
+        arxiv_id: number of the paper at arXiv with its version; empty for a paper from elsewhere.
+        licence: licence of the paper; empty where only its text may state one.
 
     Raises:
         UnreadableError: no paper can be read from it.
@@ -91,15 +93,17 @@ def read_paper(name: str, content: bytes, *, origin: str = "", arxiv_id: str = "
 
 
 def key_of(title: str, digest: str) -> str:
-    """Name of a paper's folder: its title's first words, and eight digits of its digest."""
+    """Name of a paper's folder: the first words of its title, and eight digits of its digest."""
+    # Letters and digits alone, whatever a title holds: the key becomes a path.
     words = re.findall(r"[a-z0-9]+", title.lower())[:5]
     return "-".join([*words, digest[:8]])[:80]
 
 
 def language_of(text: str) -> str:
-    """ISO 639-1 code of a text's language; ``und`` of what has too few words to tell."""
+    """ISO 639-1 code of a text's language; ``und`` for a text of too few words to tell."""
     import py3langid
 
+    # Numbers, formulas and single letters are of no language; the first pages tell enough.
     words = " ".join(re.findall(r"[^\W\d_]{2,}", text)[:1500])
     if len(words) < _FEWEST_LETTERS:
         return "und"
@@ -107,6 +111,8 @@ def language_of(text: str) -> str:
 
 
 def _in_process(form: str, content: bytes) -> tuple[str, list[Block]]:
+    """The form of a file and its blocks, read by the program of :mod:`openfingym.forge.papers.child`."""
+    # -I: neither the folder that this is run in nor the environment decides what the program imports.
     command = [sys.executable, "-I", "-m", "openfingym.forge.papers.child", form]
     try:
         done = subprocess.run(command, input=content, capture_output=True, timeout=WALL_SECONDS, check=False)
@@ -114,9 +120,12 @@ def _in_process(form: str, content: bytes) -> tuple[str, list[Block]]:
         raise UnreadableError(f"reading it takes more than {WALL_SECONDS} seconds") from None
     try:
         answer = json.loads(done.stdout)
+    # Ended by a limit of the system, it says nothing, or breaks off.
     except ValueError:
         raise UnreadableError("reading it takes more memory or time than is allowed") from None
     if "problem" in answer:
         raise UnreadableError(str(answer["problem"]))
-    made = [Block(one["kind"], one["text"], one["level"], tuple(map(tuple, one["rows"]))) for one in answer["blocks"]]
-    return str(answer["form"]), made
+    blocks = [
+        Block(each["kind"], each["text"], each["level"], tuple(map(tuple, each["rows"]))) for each in answer["blocks"]
+    ]
+    return str(answer["form"]), blocks

@@ -1,4 +1,4 @@
-"""The stages ``screen`` and ``read``: is a paper in scope, and does it say enough for a task?"""
+"""The stages ``screen`` and ``read``: whether a paper is in scope, and whether it says enough for a task."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 
 _ROOM = "openfingym.forge.papers"
 FAMILIES = ("forecasting", "generation", "fraud", "trading")
+"""Families of tasks that a paper may be about."""
 _MOST_SHOWN = 200_000
-"""Characters of a paper that a model is shown."""
+"""Characters of a paper that a model is shown by stage ``read``."""
+# The code of a refusal, and what was expected, for each question.
 _MEANING = {
     "protocol": ("no-protocol", "an experimental protocol (what is predicted, how data are split, over which horizon)"),
     "metrics": ("no-metric", "a metric that is defined well enough to be computed"),
@@ -25,10 +27,14 @@ _MEANING = {
 
 @dataclass(frozen=True)
 class _Verdict:
+    """A model's answer to one question about a paper."""
+
     holds: bool
     why: str
     quotations: tuple[Quotation, ...]
+    """Words of the paper that the answer rests on, each of which is in its text."""
     family: str = ""
+    """Family of the paper's task; empty where that is not asked for."""
 
 
 class ScreenStage:
@@ -51,9 +57,9 @@ class ScreenStage:
         answer = ask_for(
             candidate.asking, "generator", self.name, prompt, of_json(lambda value: _screened(value, quoted, end))
         )
-        if answer.found is None:
-            return _malformed(self.name, answer.complaints)
-        verdict = answer.found
+        if answer.value is None:
+            return _malformed(self.name, answer.why)
+        verdict = answer.value
         facts = {"family": verdict.family, "why": verdict.why, "tries": len(answer.complaints) + 1}
         if verdict.holds:
             noted = RejectionReason("in-scope", verdict.why or "in scope", verdict.quotations)
@@ -74,46 +80,48 @@ class ReadStage:
         prompt = render(_ROOM, "read", text=paper.text[:_MOST_SHOWN])
         answer = ask_for(candidate.asking, "generator", self.name, prompt, of_json(lambda value: _read(value, text)))
         notes = instructions(paper)
-        if answer.found is None:
-            return _malformed(self.name, answer.complaints, notes)
+        if answer.value is None:
+            return _malformed(self.name, answer.why, notes)
         reasons = tuple(
             RejectionReason(
                 _MEANING[name][0],
                 f"{verdict.why or 'the text has none'}; expected {_MEANING[name][1]}",
                 verdict.quotations,
             )
-            for name, verdict in answer.found.items()
+            for name, verdict in answer.value.items()
             if not verdict.holds
         )
-        found = tuple(
+        present = tuple(
             RejectionReason(f"has-{name.replace('_', '-')}", verdict.why or _MEANING[name][1], verdict.quotations)
-            for name, verdict in answer.found.items()
+            for name, verdict in answer.value.items()
             if verdict.holds
         )
-        facts: dict[str, object] = {name: verdict.holds for name, verdict in answer.found.items()}
+        facts: dict[str, object] = {name: verdict.holds for name, verdict in answer.value.items()}
         facts["tries"] = len(answer.complaints) + 1
-        return StageResult(self.name, "refused" if reasons else "passed", reasons, notes + found, facts)
+        return StageResult(self.name, "refused" if reasons else "passed", reasons, notes + present, facts)
 
 
 def _opening(paper: Paper) -> str:
-    """What stands for an abstract where there is none: the beginning of the text behind the title."""
+    """What is shown in place of an abstract where there is none: the beginning of the text behind the title."""
     return paper.text.removeprefix(paper.title).strip()[:2000]
 
 
 def _end_of(paper: Paper, shown: str) -> int:
-    """Offset before which all that was shown stands in the text."""
+    """Offset in the paper's text behind all that was shown, within which quotations have to stand."""
+    # The last words tell the place; where the text does not have them, all of it is allowed.
     last = shown.rstrip()[-60:]
     at = paper.text.find(last)
     return at + len(last) if at >= 0 else len(paper.text)
 
 
-def _malformed(stage: str, complaints: tuple[str, ...], notes: tuple[RejectionReason, ...] = ()) -> StageResult:
-    text = f"no usable answer in {len(complaints)} tries; the last: {complaints[-1] if complaints else 'none'}"
-    return StageResult(stage, "refused", (RejectionReason("malformed-answer", text),), notes)
+def _malformed(stage: str, why: str, notes: tuple[RejectionReason, ...] = ()) -> StageResult:
+    return StageResult(stage, "refused", (RejectionReason("malformed-answer", why),), notes)
 
 
 def _screened(value: object, text: QuotedText, end: int) -> _Verdict:
+    """The answer to ``screen``, checked."""
     verdict = _verdict(value, "in_scope", text, "", end)
+    # Checked by the line above; this tells the type checker.
     assert isinstance(value, dict)
     family = value.get("family")
     if verdict.holds and family not in FAMILIES:
@@ -122,21 +130,33 @@ def _screened(value: object, text: QuotedText, end: int) -> _Verdict:
 
 
 def _read(value: object, text: QuotedText) -> dict[str, _Verdict]:
+    """The answers to ``read`` by question, checked; everything wrong with them is reported at once."""
     if not isinstance(value, dict):
         raise AnswerError("expected a JSON object with protocol, metrics and public_data")
-    problems, found = [], {}
+    problems, verdicts = [], {}
     for name in _MEANING:
         try:
-            found[name] = _verdict(value.get(name), "found", text, f"{name}: ", None)
+            verdicts[name] = _verdict(value.get(name), "found", text, f"{name}: ", None)
         except AnswerError as error:
             problems.append(str(error))
     if problems:
         raise AnswerError("\n".join(problems))
-    return found
+    return verdicts
 
 
 def _verdict(value: Any, key: str, text: QuotedText, where: str, end: int | None) -> _Verdict:
-    """A verdict, each of whose quotations is in the text: an invented one makes the answer malformed."""
+    """A verdict, each of whose quotations is in the text.
+
+    Args:
+        value: the answer, as JSON has it.
+        key: name of the answer's yes or no.
+        text: text of the paper, in which quotations are looked for.
+        where: words with which each complaint begins.
+        end: offset behind which no quotation may stand; None for anywhere.
+
+    Raises:
+        AnswerError: the answer is malformed, or has a quotation that is not in the text: it may be invented whole.
+    """
     if not isinstance(value, dict) or not isinstance(value.get(key), bool):
         raise AnswerError(f'{where}expected an object with "{key}" as true or false')
     why, quotes = value.get("why", ""), value.get("quotations")
@@ -146,7 +166,8 @@ def _verdict(value: Any, key: str, text: QuotedText, where: str, end: int | None
         raise AnswerError(f"{where}what is found needs at least one quotation")
     if not value[key] and not why.strip():
         raise AnswerError(f'{where}what is not found needs a reason in "why"')
-    found, problems = [], []
+    quotations, problems = [], []
+    # The first ten are enough, and bound what an answer costs to check.
     for quote in quotes[:10]:
         quotation = text.find(quote, before=end)
         if quotation is None:
@@ -154,7 +175,7 @@ def _verdict(value: Any, key: str, text: QuotedText, where: str, end: int | None
                 f"{where}the text has no such words (at most {LONGEST} characters, exactly as there): {quote[:120]!r}"
             )
         else:
-            found.append(quotation)
+            quotations.append(quotation)
     if problems:
         raise AnswerError("\n".join(problems))
-    return _Verdict(value[key], why.strip()[:500], tuple(found))
+    return _Verdict(value[key], why.strip()[:500], tuple(quotations))

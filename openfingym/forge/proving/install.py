@@ -1,4 +1,4 @@
-"""Stage ``install``: a proved task among the forge's tasks, whole or not at all, and once only."""
+"""Stage ``install``: a proved task is put among the forge's tasks, whole or not at all, and no task twice."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from openfingym.errors import OpenFinGymError
 from openfingym.files.strange import sha256
 from openfingym.files.whole import store_errors, whole_folder
 from openfingym.forge.assembly.stage import FOLDER
+from openfingym.forge.folder import remove_at_once
 from openfingym.forge.stage import RejectionReason, StageResult
 from openfingym.packages.scaffold import toml_value
 from openfingym.packages.toml_tables import split_tables, with_values
@@ -19,23 +20,22 @@ from openfingym.task.files import CONFIG
 
 NAME = "install"
 TASKS = "tasks"
-"""Folder of installed tasks in that of a forge."""
+"""Name of the folder of installed tasks in the folder of a forge."""
 
 
 def install(candidate_folder: Path, forge_root: Path) -> StageResult:
-    """Install the proved task of a paper; what the same paper had installed before goes.
+    """Install the proved task of a paper, in the place of what the same paper had installed before.
 
     Args:
-        candidate_folder: the paper's folder, with the proved package in ``task/``.
-        forge_root: the forge's folder.
+        candidate_folder: folder of the paper, with the proved package in ``task/``.
+        forge_root: folder of the forge.
 
     Returns:
-        ``passed`` with the name and the folder, or ``refused`` where another paper's task asks the same of the same
-        data.
+        ``passed`` with the name and the folder, or ``refused`` if another paper's task asks the same of the same data.
 
     Raises:
-        StoreError: it cannot be written.
-        TaskError: the package cannot be read.
+        StoreError: the task cannot be written.
+        TaskError: the package, or a task that is installed, cannot be read.
     """
     task = Task.read(candidate_folder / FOLDER)
     tasks, key = forge_root / TASKS, candidate_folder.name
@@ -52,12 +52,14 @@ def install(candidate_folder: Path, forge_root: Path) -> StageResult:
             return StageResult(NAME, "refused", (RejectionReason("duplicate-task", same),))
     name = _free(task.name, key, taken)
     with store_errors(tasks):
+        # Before: under another name, the paper's old task would stay beside the new one.
         uninstall(key, forge_root)
         with whole_folder(tasks / name) as partial:
             for path in sorted(task.folder.iterdir()):
                 shutil.copyfile(path, partial / path.name)
             if name != task.name:
                 _rename(partial / CONFIG, task, name)
+            # Read once more before it takes its place: what is installed can be run.
             Task.read(partial)
     return StageResult(NAME, "passed", facts={"task": name, "folder": f"{TASKS}/{name}"})
 
@@ -67,31 +69,28 @@ def uninstall(key: str, forge_root: Path) -> list[str]:
 
     Args:
         key: key of the paper.
-        forge_root: the forge's folder.
+        forge_root: folder of the forge.
     """
     gone = []
     for folder in _installed(forge_root / TASKS):
+        # A task that cannot be read is somebody's to look at, and not removed.
         try:
-            mine = _paper_of(Task.read(folder)) == key
+            is_papers = _paper_of(Task.read(folder)) == key
         except OpenFinGymError:
             continue
-        if mine:
-            # Out of sight at once, so that nobody meets half of it.
-            aside = folder.with_name(f".{folder.name}.gone")
-            shutil.rmtree(aside, ignore_errors=True)
-            folder.rename(aside)
-            shutil.rmtree(aside)
+        if is_papers:
+            remove_at_once(folder)
             gone.append(folder.name)
     return gone
 
 
 def asks(task: Task) -> str:
-    """Digest of what a task asks of which data, whatever it is called and whoever it is of."""
+    """Digest of what a task asks of which data, whatever its name, its words and its paper are."""
     spec = task.spec
     dataset = spec.dataset.model_dump(mode="json", include={"name", "channels", "first", "last"})
     if spec.dataset.file is not None:
         dataset["file"] = sha256(task.folder, spec.dataset.file)
-    metrics = sorted((one.name, one.weight) for one in spec.scoring.metrics)
+    metrics = sorted((metric.name, metric.weight) for metric in spec.scoring.metrics)
     split = None if spec.split is None else spec.split.model_dump(mode="json")
     contract = spec.contract.model_dump(mode="json", exclude={"unit"})
     return sha256_of_json({"dataset": dataset, "contract": contract, "split": split, "metrics": metrics})
@@ -102,16 +101,18 @@ def _installed(tasks: Path) -> list[Path]:
 
 
 def _paper_of(task: Task) -> str:
+    """Key of the paper that a task was forged from, which stands before the colon."""
     return task.spec.provenance.paper.partition(":")[0]
 
 
 def _free(name: str, key: str, taken: set[str]) -> str:
-    """The name, or one with the paper's digits behind it where another task has it."""
+    """The name, or, if another task has it, the name with the digits behind it that end the paper's key."""
     digits = "".join(letter for letter in key.rpartition("-")[2].lower() if letter in "0123456789abcdef")
     return name if name not in taken else f"{name}-{digits or 'again'}"
 
 
 def _rename(path: Path, task: Task, name: str) -> None:
+    """Give a task another name in its ``task.toml``, and change nothing else there."""
     organisation = task.file.task.name.partition("/")[0]
     changes = {"name": toml_value(f"{organisation}/{name}")}
     blocks = split_tables(path.read_text(encoding="utf-8"))

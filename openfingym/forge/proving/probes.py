@@ -1,4 +1,4 @@
-"""Attacks on a built package: what of it gives hidden values away, and which answers win without skill."""
+"""Attacks on a built package: what in it gives hidden values away, and which answers win without skill."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from openfingym.task import Task
 
 TELLING = 8
-"""Different numbers that an item must have before its equal elsewhere is no accident."""
+"""Different numbers that an item must have before an equal one elsewhere is no accident."""
 CLOSE = 1e-3
-"""Distance of two items, in standard deviations of a number, below which they are nearly the same."""
+"""Distance of two items in every number, in its standard deviations, below which they are nearly the same."""
 ALLOWED = 0.01
-"""Share of hidden items that may have an equal in training, as in days without trade."""
+"""Share of hidden items that may have an equal in training, as those of days without trade do."""
 CODES = {
     "structure": "leak",
     "contract": "wrong-units",
@@ -39,12 +39,17 @@ CODES = {
     "skill": "metric-games",
     "smoke": "smoke-failed",
 }
-"""Code of a reason by the check that failed."""
+"""Code of the reason for each check of ``task check`` that may fail."""
 _BY_PLACE = ("in order of submission", "in reverse order", "by number")
+"""Words in the names of answers that follow the place of an item alone."""
 
 
 def reason_of(finding: Finding) -> RejectionReason:
-    """The reason that a failed check is."""
+    """The reason for which a failed check refuses a paper.
+
+    Args:
+        finding: the check that failed.
+    """
     text = finding.detail
     if finding.name == "time":
         return RejectionReason("shuffled-split" if "not in time order" in text else "overlapping-windows", text)
@@ -58,29 +63,41 @@ def reason_of(finding: Finding) -> RejectionReason:
 
 
 def attack(task: Task, package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[RejectionReason]:
-    """Everything that a package gives away: the whole adversarial review of one as it lies there.
+    """Everything that a package gives away: ``task check`` of the package as it lies there, and the probes.
 
     Args:
-        task: the task it was built from.
-        package: the built package.
-        hidden: its hidden arrays by name.
+        task: the task that it was built from.
+        package: the package to attack.
+        hidden: the package's hidden arrays, by name.
     """
     yield from (reason_of(finding) for finding in check_package(package, hidden) if not finding.passed)
     yield from probes(task, package, hidden)
 
 
 def probes(task: Task, package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[RejectionReason]:
-    """What ``task check`` does not look at: facts, copies, and answers at the ends of the range."""
+    """Reasons that ``task check`` does not look for: facts, copies, and answers at the ends of the range.
+
+    Args:
+        task: the task that the package was built from.
+        package: the package to attack.
+        hidden: the package's hidden arrays, by name.
+    """
     yield from probe_facts(task, package)
     yield from probe_copies(package, hidden)
     yield from probe_games(package, hidden)
 
 
 def probe_facts(task: Task, package: BuiltPackage) -> Iterator[RejectionReason]:
-    """Facts in ``contract.json`` that would be others if the hidden values were, as the parameters of a scaling."""
+    """Facts in ``contract.json`` that depend on hidden values, such as the parameters of a scaling.
+
+    Args:
+        task: the task that the package was built from.
+        package: the package to attack.
+    """
     kind = kind_of(task)
     stated = json.loads(json.dumps(package.contract))
     source = kind.load(task)
+    # The same data with other hidden values: whatever differs then was made of these.
     altered = kind.scramble(task, source, np.random.default_rng(0))
     for values, what in ((source, "those of the training rows"), (altered, "the same with other hidden values")):
         if values is None:
@@ -94,7 +111,12 @@ def probe_facts(task: Task, package: BuiltPackage) -> Iterator[RejectionReason]:
 
 
 def probe_copies(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[RejectionReason]:
-    """Hidden items that stand in the training part, or nearly so."""
+    """Hidden items that stand in the training part, or nearly so.
+
+    Args:
+        package: the package to attack.
+        hidden: the package's hidden arrays, by name.
+    """
     if not {"train_inputs", "train_targets", "test_inputs"} <= package.contract["arrays"].keys():
         return
     if "targets" not in hidden:
@@ -103,43 +125,51 @@ def probe_copies(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator
     test = _items(package.array("test_inputs"), np.asarray(hidden["targets"]))
     if train is None or test is None or train.shape[1] != test.shape[1]:
         return
-    found = _nearly_equal(train, test)
-    if found > max(1.0, ALLOWED * len(test)):
+    equal = _nearly_equal(train, test)
+    if equal > max(1.0, ALLOWED * len(test)):
         yield RejectionReason(
             "duplicated-rows",
-            f"{found} of {len(test)} hidden items stand in training too, to {CLOSE:g} of a standard deviation; "
+            f"{equal} of {len(test)} hidden items stand in training too, to {CLOSE:g} of a standard deviation; "
             "remove the copies before the split",
         )
 
 
 def probe_games(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[RejectionReason]:
-    """Answers at the ends of the range, everywhere: neither may be better than the baseline."""
+    """Answers that are an end of the range everywhere: neither may be better than the baseline.
+
+    Args:
+        package: the package to attack.
+        hidden: the package's hidden arrays, by name.
+    """
     contract, shape = package.task.spec.contract, package.manifest.submission_shape
     if is_sequential(contract) or kind_of(package.task).is_record:
         return
     ends = {"the largest value": contract.high, "the smallest value": contract.low}
-    found = survey(package, hidden, answers={name: np.full(shape, value) for name, value in ends.items()})
-    for trial in found.breaks:
+    surveyed = survey(package, hidden, answers={name: np.full(shape, value) for name, value in ends.items()})
+    for trial in surveyed.breaks:
         yield RejectionReason("metric-games", f"{trial.name} everywhere beats the baseline: {trial}")
 
 
 def contamination(package: BuiltPackage) -> dict[str, object]:
-    """What a model may have read of the hidden part, for people: from when it is, and of which published data."""
+    """What a model may have seen of the hidden part, for people: whether the data are published, and from when to when
+    the hidden part is.
+    """
     manifest = package.manifest
-    found: dict[str, object] = {"published": manifest.data_kind == "real", "data": manifest.dataset}
+    facts: dict[str, object] = {"published": manifest.data_kind == "real", "data": manifest.dataset}
     if manifest.data_kind != "real" or "test_times" not in package.contract["arrays"]:
-        return found
+        return facts
     times = np.asarray(package.array("test_times"))
     if times.dtype.kind == "M":
-        found |= {
+        facts |= {
             "hidden_from": str(times.min())[:10],
             "hidden_to": str(times.max())[:10],
             "note": "a model trained after these days may recall them; perfect recall would score as the oracle does",
         }
-    return found
+    return facts
 
 
 def _items(inputs: Array, targets: Array) -> NDArray[np.float64] | None:
+    """Inputs and targets as float64[items, numbers]; None where they are not of the same items."""
     if len(inputs) != len(targets) or not len(inputs):
         return None
     flat = [np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in (inputs, targets)]
@@ -147,19 +177,26 @@ def _items(inputs: Array, targets: Array) -> NDArray[np.float64] | None:
 
 
 def _nearly_equal(train: NDArray[np.float64], test: NDArray[np.float64]) -> int:
-    """How many test items have a neighbour in training within :data:`CLOSE` in every number."""
+    """How many test items have a neighbour in training within :data:`CLOSE` in every number.
+
+    Args:
+        train: float64[items, numbers] of the training part.
+        test: float64[items, numbers] of the hidden part.
+    """
     from scipy.spatial import cKDTree
 
     width = train.std(axis=0)
     used = width > 0.0
     if int(used.sum()) < TELLING:
         return 0
-    # Some numbers of an item are enough to find it by; all of them are compared where one is found.
+    # Candidates are looked for by some thirty numbers, since a tree of hundreds of dimensions is slow; a candidate is
+    # then compared in all numbers.
     columns = np.flatnonzero(used)[:: max(1, int(used.sum()) // 30)]
     tree = cKDTree(train[:, columns] / width[columns])
     gaps, places = tree.query(test[:, columns] / width[columns], distance_upper_bound=CLOSE * np.sqrt(len(columns)))
     near = 0
     for number in np.flatnonzero(np.isfinite(gaps)):
         apart = np.abs(test[number, used] - train[places[number], used]) / width[used]
+        # An item of one or two values, as a row of zeros, is equal to others by nature.
         near += bool(apart.max() < CLOSE) and len(np.unique(test[number])) >= TELLING
     return near

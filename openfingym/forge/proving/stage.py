@@ -1,4 +1,4 @@
-"""Stage ``prove``: a package is checked, attacked and run; what it stood is kept with the numbers."""
+"""Stage ``prove``: a task is checked, attacked and run; what came of it is written down with the numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openfingym.forge.stage import StageState
 
 OURS = "machinery"
-"""Code of what failed by our fault, and is tried again."""
+"""Code of what failed through no fault of the paper, and is tried again."""
 
 
 class ProveStage:
@@ -27,11 +27,16 @@ class ProveStage:
     name = "prove"
 
     def __init__(self, backend: str = "inline") -> None:
-        """With a backend for the programs of the trials, which are the library's own."""
+        """A stage that proves tasks.
+
+        Args:
+            backend: how the programs of the trials are isolated, which are the library's own: ``docker``, ``sandbox``
+                or ``inline``.
+        """
         self.backend = backend
 
     def run(self, candidate: CandidateTask) -> StageResult:
-        """Check, attack and run the package; the first of these that it does not stand ends it."""
+        """Check, attack and run the package, up to the first of these that it does not stand."""
         try:
             task = Task.read(candidate.folder / FOLDER)
         except TaskError as error:
@@ -40,25 +45,26 @@ class ProveStage:
 
 
 def prove(task: Task, backend: str = "inline") -> StageResult:
-    """What a task stands: ``task check`` with answers without skill, attacks, and runs through gate and verifier.
+    """Prove a task: ``task check`` with answers without skill, attacks, and runs through gate and verifier.
 
     Args:
-        task: the task, by its folder.
-        backend: how programs are isolated.
+        task: the task, as it was read from its folder.
+        backend: how the programs of the runs are isolated.
 
     Raises:
         BackendUnavailableError: no such backend works here.
     """
     report = check_task(task, adversarial=True)
-    facts: dict[str, object] = {"checks": {one.name: one.detail for one in report.findings}}
-    failed = [reason_of(one) for one in report.findings if not one.passed]
+    facts: dict[str, object] = {"checks": {finding.name: finding.detail for finding in report.findings}}
+    failed = [reason_of(finding) for finding in report.findings if not finding.passed]
+    # The cheapest first: a task that fails its checks is neither attacked nor run.
     if failed:
         return _ended(failed, facts)
     package = build(task)
     hidden = package.read_truth()
-    found = list(probes(task, package, hidden))
-    if found:
-        return _ended(found, facts)
+    given_away = list(probes(task, package, hidden))
+    if given_away:
+        return _ended(given_away, facts)
     ran = trials(package, hidden, backend)
     facts |= {"trials": ran.to_dict(), "digest": package.manifest.digest, "contamination": contamination(package)}
     return _ended(ran.reasons, facts)
@@ -66,6 +72,7 @@ def prove(task: Task, backend: str = "inline") -> StageResult:
 
 def _ended(reasons: Sequence[RejectionReason], facts: Mapping[str, object]) -> StageResult:
     state: StageState = "passed"
+    # One failure of ours makes the whole proof void, since the other reasons may be of its making.
     if reasons:
-        state = "failed" if any(one.code == OURS for one in reasons) else "refused"
+        state = "failed" if any(reason.code == OURS for reason in reasons) else "refused"
     return StageResult("prove", state, tuple(reasons), facts=facts)

@@ -1,4 +1,4 @@
-"""``forge review``: a page for each candidate, and a person's decisions, which alone make a task curated."""
+"""``openfingym forge review``: a page for each candidate, and people's decisions, which alone make a task curated."""
 
 from openfingym.forge.review.decisions import (
     ReviewDecision,

@@ -1,4 +1,4 @@
-"""What a review page draws: the data with its split, and the totals of baselines."""
+"""Drawings of a review page: the data with their split, and the relative totals of baselines."""
 
 from __future__ import annotations
 
@@ -20,16 +20,27 @@ if TYPE_CHECKING:
     from openfingym.forge.blueprint import Blueprint
 
 MOST_POINTS = 1500
+"""Most rows that are drawn: as many as a page has pixels across."""
 
 
 def data_drawings(folder: Path, provenance: ForgeProvenance | None, blueprint: Blueprint | None) -> list[Markup]:
-    """Plots of a candidate's data, with the parts of the split shaded; none where there is nothing to plot."""
+    """Plots of a candidate's data, with the parts of the split shaded.
+
+    Args:
+        folder: folder of the candidate.
+        provenance: where the data are from; None where there are none.
+        blueprint: the blueprint, whose shares are shaded; None where there is none.
+
+    Returns:
+        A plot for each of the first series; empty where there is nothing to plot.
+    """
     frame = _frame(folder, provenance)
     if frame is None or len(frame) < 2 or not frame.shape[1]:
         return []
     times = frame.index.to_numpy()
     timed = np.issubdtype(times.dtype, np.datetime64)
     x = times.astype("datetime64[ns]") if timed else np.arange(len(frame), dtype=np.float64)
+    # Places on the axis as numbers: nanoseconds, or numbers of rows.
     ends = x.astype(np.int64).astype(np.float64) if timed else x
     spans = _spans(ends, blueprint)
     keep = np.unique(np.linspace(0, len(frame) - 1, MOST_POINTS).astype(int))
@@ -51,6 +62,12 @@ def data_drawings(folder: Path, provenance: ForgeProvenance | None, blueprint: B
 
 
 def _spans(ends: np.ndarray, blueprint: Blueprint | None) -> tuple[Span, ...]:
+    """The parts of the split on the axis; empty where the blueprint does not say them.
+
+    Args:
+        ends: the place of each row on the axis.
+        blueprint: the blueprint, or None.
+    """
     shares = [blueprint.value(f"split.{part}") if blueprint is not None else None for part in PARTS]
     if not all(isinstance(share, int | float) and share > 0 for share in shares):
         share = blueprint.value("protocol.train_share") if blueprint is not None else None
@@ -59,6 +76,7 @@ def _spans(ends: np.ndarray, blueprint: Blueprint | None) -> tuple[Span, ...]:
         shares = [share, (1 - share) / 2, (1 - share) / 2]
     edges = np.cumsum([0.0, *(float(share) for share in shares if isinstance(share, int | float))])
     rows = [round(edge * (len(ends) - 1)) for edge in np.clip(edges / edges[-1], 0, 1)]
+    # Every part but the first begins behind its embargo.
     embargo = blueprint.value("split.embargo") if blueprint is not None else 0
     gap = embargo if isinstance(embargo, int) else 0
     last = len(ends) - 1
@@ -69,6 +87,7 @@ def _spans(ends: np.ndarray, blueprint: Blueprint | None) -> tuple[Span, ...]:
 
 
 def _frame(folder: Path, provenance: ForgeProvenance | None) -> pd.DataFrame | None:
+    """The data as a table; None where there are none, or they cannot be read."""
     if provenance is None:
         return None
     from openfingym.data import datasets
@@ -83,13 +102,23 @@ def _frame(folder: Path, provenance: ForgeProvenance | None) -> pd.DataFrame | N
             channels = dataset.get("channels")
             frame = library_frame(str(dataset["name"]), channels if isinstance(channels, list) else None)
             return between(frame, dataset.get("first"), dataset.get("last"))
+    # The page is about the candidate and not about its data, of which it says what is known.
     except (OSError, OpenFinGymError):
-        return None  # the page says what is known of it
+        return None
     return None
 
 
 def totals_drawing(trials: Mapping[str, object]) -> list[dict[str, object]]:
-    """Relative totals as rows of a dot plot: name, value, place and, where they are known, ends of the interval."""
+    """Relative totals as rows of a dot plot, the best first.
+
+    Args:
+        trials: the trials of a proof as plain values, from :meth:`openfingym.forge.proving.trials.Trials.to_dict`.
+
+    Returns:
+        For each agent ``name``, ``value`` and ``interval`` as text; ``at``, ``one`` and ``span``, the places of the
+        total, of the baseline and of the interval's ends in percent of the width; and whether it is ``better`` than
+        noise.
+    """
     totals, noise = trials.get("relative_totals"), trials.get("noise")
     intervals = trials.get("intervals")
     intervals = intervals if isinstance(intervals, Mapping) else {}
@@ -100,10 +129,11 @@ def totals_drawing(trials: Mapping[str, object]) -> list[dict[str, object]]:
     if not rows:
         return []
     spans = {
-        name: (float(found[0]), float(found[1]))
-        for name, found in intervals.items()
-        if isinstance(found, list | tuple) and len(found) == 2
+        name: (float(ends[0]), float(ends[1]))
+        for name, ends in intervals.items()
+        if isinstance(ends, list | tuple) and len(ends) == 2
     }
+    # Up to three times the baseline: one very bad total must not press all others together.
     top: float = min(max([1.2, *rows.values(), *(span[1] for span in spans.values())]), 3.0)
 
     def place(value: float) -> float:

@@ -1,9 +1,9 @@
-"""The pages of ``forge review``: an index, and one self-contained page for each candidate."""
+"""The pages of ``openfingym forge review``: an index, and one self-contained page for each candidate."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from openfingym.version import __version__
 
 if TYPE_CHECKING:
     from openfingym.forge.blueprint import Blueprint, Quotation
+    from openfingym.forge.data.provenance import ForgeProvenance
     from openfingym.forge.folder import ForgeFolder, KeptResult, PaperFolder
     from openfingym.forge.paper import Paper
 
@@ -27,34 +28,38 @@ AROUND = 140
 LONGEST = 20_000
 """Characters of a file that are shown."""
 STYLES = ("task.css", "forge/forge.css")
+"""Style sheets that stand in each page."""
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """A quotation in its paper."""
+    """A quotation with the words around it in the paper."""
 
     before: str
+    """Words in front of it; empty where the paper has not the quotation at that place."""
     quote: str
     after: str
+    """Words behind it; empty where the paper has not the quotation at that place."""
     section: str
+    """Title of the section that it stands in."""
     found: bool
-    """Whether the paper has these words at that place."""
+    """Whether the paper has the quotation at that place."""
 
 
 def candidate_page(forge: ForgeFolder, paper: PaperFolder, *, index: str = "") -> str:
     """The page of one candidate.
 
     Args:
-        forge: the forge.
-        paper: the candidate.
-        index: relative address of the index; empty for none.
+        forge: the forge that the candidate is in.
+        paper: folder of the candidate.
+        index: relative address of the index page; empty for no link to one.
 
     Raises:
         StoreError: a record is damaged.
     """
     read = _paper(paper)
     blueprint = _blueprint(paper)
-    kept = {one.result.stage: one for one in paper.results()}
+    kept = {each.result.stage: each for each in paper.results()}
     provenance = read_provenance(paper.path / "data")
     proved = kept["prove"].result.facts if "prove" in kept else {}
     trials = proved.get("trials")
@@ -82,7 +87,7 @@ def candidate_page(forge: ForgeFolder, paper: PaperFolder, *, index: str = "") -
         abstract=read.abstract if read else "",
         stages=[_stage(name, kept.get(name), read) for name in STAGES],
         fields=_fields(blueprint, read),
-        assumed=sum(1 for one in blueprint.fields.values() if one.assumed) if blueprint else 0,
+        assumed=sum(1 for stated in blueprint.fields.values() if stated.assumed) if blueprint else 0,
         contradictions=_contradictions(blueprint, read),
         metrics=_metrics(blueprint, read),
         provenance=_provenance(provenance),
@@ -97,7 +102,15 @@ def candidate_page(forge: ForgeFolder, paper: PaperFolder, *, index: str = "") -
 
 
 def index_page(forge: ForgeFolder, addresses: Mapping[str, str]) -> str:
-    """The index of candidates, with the address of the page of each."""
+    """The index of candidates.
+
+    Args:
+        forge: the forge whose candidates are listed.
+        addresses: relative address of the page of each candidate, by the candidate's key.
+
+    Raises:
+        StoreError: a record is damaged.
+    """
     rows = []
     for paper in forge.papers():
         read = _paper(paper)
@@ -138,16 +151,18 @@ def write_pages(forge: ForgeFolder, path: Path) -> list[Path]:
         for paper in forge.papers():
             content = candidate_page(forge, paper, index=f"../{path.name}")
             write_text(pages[paper.key], content, errors="backslashreplace")
-        addresses = {key: f"{folder.name}/{one.name}" for key, one in pages.items()}
+        addresses = {key: f"{folder.name}/{page.name}" for key, page in pages.items()}
+        # Last, so that it leads to pages that are there. Text of a paper may hold what UTF-8 cannot encode.
         write_text(path, index_page(forge, addresses), errors="backslashreplace")
     return [path, *pages.values()]
 
 
 def _paper(paper: PaperFolder) -> Paper | None:
-    return paper.paper() if (paper.path / "paper.json").exists() else None
+    return paper.paper() if paper.has_paper else None
 
 
 def _blueprint(paper: PaperFolder) -> Blueprint | None:
+    """The candidate's blueprint; None where there is none, or a person's edit cannot be read."""
     try:
         return read_blueprint(paper.blueprint_path)
     except OpenFinGymError:
@@ -155,7 +170,12 @@ def _blueprint(paper: PaperFolder) -> Blueprint | None:
 
 
 def quoted(quotation: Quotation, paper: Paper | None) -> Quoted:
-    """A quotation with what stands around it in the paper."""
+    """A quotation with the words around it.
+
+    Args:
+        quotation: the quotation, which is looked for at its own place alone.
+        paper: the paper; None where it cannot be read.
+    """
     text = paper.text if paper is not None else ""
     end = quotation.start + len(quotation.quote)
     found = text[quotation.start : end] == quotation.quote
@@ -163,7 +183,7 @@ def quoted(quotation: Quotation, paper: Paper | None) -> Quoted:
         return Quoted("", quotation.quote, "", quotation.section, found=False)
     before = text[max(0, quotation.start - AROUND) : quotation.start]
     after = text[end : end + AROUND]
-    # Whole words at either end.
+    # Cut at a blank, so that both ends are whole words.
     before = ("…" + before.partition(" ")[2]) if quotation.start > AROUND else before
     after = (after.rpartition(" ")[0] + "…") if end + AROUND < len(text) else after
     return Quoted(before, quotation.quote, after, quotation.section, found=True)
@@ -178,9 +198,9 @@ def shown_value(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list | tuple):
-        return ", ".join(shown_value(one) for one in value)
+        return ", ".join(shown_value(each) for each in value)
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {shown_value(one)}" for key, one in value.items())
+        return "; ".join(f"{key}: {shown_value(each)}" for key, each in value.items())
     return str(value)
 
 
@@ -191,7 +211,7 @@ def _fields(blueprint: Blueprint | None, paper: Paper | None) -> list[dict[str, 
         {
             "name": name,
             "value": shown_value(stated.value),
-            "quotations": [quoted(one, paper) for one in stated.quotations],
+            "quotations": [quoted(quotation, paper) for quotation in stated.quotations],
             "assumed": stated.assumed,
         }
         for name, stated in blueprint.fields.items()
@@ -203,14 +223,14 @@ def _contradictions(blueprint: Blueprint | None, paper: Paper | None) -> list[di
         return []
     return [
         {
-            "field": one.field,
-            "why": one.why,
+            "field": contradiction.field,
+            "why": contradiction.why,
             "readings": [
                 (shown_value(stated.value), [quoted(quotation, paper) for quotation in stated.quotations])
-                for stated in one.readings
+                for stated in contradiction.readings
             ],
         }
-        for one in blueprint.contradictions
+        for contradiction in blueprint.contradictions
     ]
 
 
@@ -219,62 +239,60 @@ def _metrics(blueprint: Blueprint | None, paper: Paper | None) -> list[dict[str,
         return []
     return [
         {
-            "name": one.name,
-            "bank": one.bank,
-            "formula": shown_value(one.formula.value),
-            "direction": shown_value(one.direction.value),
-            "unit": shown_value(one.unit.value),
-            "weight": shown_value(one.weight.value),
-            "quotations": [quoted(quotation, paper) for quotation in one.formula.quotations],
-            "assumed": one.formula.assumed,
-            "figures": [(figure.baseline, f"{figure.value:g}") for figure in one.figures],
+            "name": metric.name,
+            "bank": metric.bank,
+            "formula": shown_value(metric.formula.value),
+            "direction": shown_value(metric.direction.value),
+            "unit": shown_value(metric.unit.value),
+            "weight": shown_value(metric.weight.value),
+            "quotations": [quoted(quotation, paper) for quotation in metric.formula.quotations],
+            "assumed": metric.formula.assumed,
+            "figures": [(figure.baseline, f"{figure.value:g}") for figure in metric.figures],
         }
-        for one in blueprint.metrics
+        for metric in blueprint.metrics
     ]
 
 
 def _stage(name: str, kept: KeptResult | None, paper: Paper | None) -> dict[str, object]:
+    """A stage as the page shows it; empty texts where it is not done."""
     if kept is None:
         return {"name": name, "state": "", "seconds": "", "reasons": [], "notes": []}
-    told = {
-        key: [(one.code, one.text, [quoted(quotation, paper) for quotation in one.quotations]) for one in found]
-        for key, found in (("reasons", kept.result.reasons), ("notes", kept.result.notes))
+    texts = {
+        key: [(each.code, each.text, [quoted(quotation, paper) for quotation in each.quotations]) for each in reasons]
+        for key, reasons in (("reasons", kept.result.reasons), ("notes", kept.result.notes))
     }
-    return {"name": name, "state": kept.result.state, "seconds": f"{kept.seconds:.1f}", **told}
+    return {"name": name, "state": kept.result.state, "seconds": f"{kept.seconds:.1f}", **texts}
 
 
-def _provenance(found: object) -> list[tuple[str, str]]:
-    from dataclasses import asdict
-
-    from openfingym.forge.data.provenance import ForgeProvenance
-
-    if not isinstance(found, ForgeProvenance):
+def _provenance(provenance: ForgeProvenance | None) -> list[tuple[str, str]]:
+    """What is known of where the data are from, as names and texts."""
+    if provenance is None:
         return []
-    return [
-        (key.replace("_", " "), shown_value(value)) for key, value in asdict(found).items() if value not in ("", [], {})
-    ]
+    known = {key: value for key, value in asdict(provenance).items() if value not in ("", [], {})}
+    return [(key.replace("_", " "), shown_value(value)) for key, value in known.items()]
 
 
 def _flat(facts: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Facts of a stage as names and texts; tables in them become a row for each value."""
     rows = []
     for key, value in facts.items():
         if isinstance(value, Mapping):
-            rows += [(f"{key}: {inner}", shown_value(one)) for inner, one in value.items()]
+            rows += [(f"{key}: {inner}", shown_value(each)) for inner, each in value.items()]
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            rows += [(key, shown_value(one)) for one in value]
+            rows += [(key, shown_value(each)) for each in value]
         else:
             rows.append((key, shown_value(value)))
     return [(key, text[:1200]) for key, text in rows]
 
 
 def _files(paper: PaperFolder) -> list[tuple[str, str]]:
-    """Texts that were made: scripts, logs, and what goes into the package."""
-    found = []
+    """Names and texts of files that were made: scripts, logs, and what goes into the package."""
+    texts = []
     for place in ("data/download.py", "data/proxy-log.json", "task/task.toml", "task/instruction.md"):
         path = paper.path / place
         if path.is_file():
-            found.append((place, path.read_text(encoding="utf-8", errors="replace")[:LONGEST]))
-    return found
+            texts.append((place, path.read_text(encoding="utf-8", errors="replace")[:LONGEST]))
+    return texts
 
 
 def _cost(paper: PaperFolder) -> list[tuple[str, int, int, str]]:

@@ -1,4 +1,4 @@
-"""Admitting a metric that a model wrote: by the bank's own suite, with every call made in the sandbox."""
+"""Admitting a metric that a model wrote: by the bank's own tests, with every call made in the sandbox."""
 
 from __future__ import annotations
 
@@ -18,47 +18,59 @@ from openfingym.metrics.cases import CASES
 from openfingym.metrics.record import SHAPES, Metric, Problem
 
 PASSES = 8
-"""How often the suite is gone through, each time knowing more of the values it asks for."""
+"""How often the bank's tests are gone through at most; each time, more of the values that they ask for are known."""
 STARTS_WITH = "proper = False"
+"""What the bank says of a metric that must be declared improper."""
 
 
 class ReplayedMetric:
-    """A metric's function that knows the values of calls that were made in the sandbox, and notes the others.
+    """A metric's function that knows the values of calls that were made in the sandbox, and notes the other calls.
 
-    The suite is gone through again and again: what it asks for and is not known is computed in the sandbox between two
-    passes, all at once.
+    The bank's tests call a metric in this process, where a model's code must not run. So they are gone through several
+    times: the values that they asked for and that were not known are computed in the sandbox in between, all at once.
     """
 
     def __init__(self, code: str) -> None:
-        """Nothing is known of the code's values yet."""
+        """A function of which no value is known yet.
+
+        Args:
+            code: source text with a function ``metric``, which was screened.
+        """
         self._code = code
+        # Both by the digest of the call's arguments.
         self._known: dict[str, Value] = {}
         self._missing: dict[str, Call] = {}
         self.broken = ""
         """Why the sandbox gave no values at all."""
 
     def __call__(self, **arguments: Any) -> float:
-        """The value of a call, once it is known; before, a number that means nothing."""
+        """The value of a call; as long as it is not known, a number that means nothing.
+
+        Raises:
+            UsageError: the code refuses the arguments.
+        """
         key = _digest(arguments)
         value = self._known.get(key, 0.5)
         if key not in self._known:
+            # Copied: the tests may change an array after the call.
             self._missing[key] = {name: np.array(values) for name, values in arguments.items()}
         if not isinstance(value, str):
             return value
+        # NaN and the infinities, which the bank's tests have their own opinion of.
         if value.startswith("gives "):
             return float(value.removeprefix("gives "))
         raise UsageError(value)
 
     def learn(self) -> bool:
-        """Compute what was asked for and not known; False where nothing was."""
+        """Compute the values of the calls that were noted; False where there was none, or none can be computed."""
         missing, self._missing = self._missing, {}
         if not missing or self.broken:
             return False
-        found = evaluate(self._code, list(missing.values()))
-        if isinstance(found, str):
-            self.broken = found
+        values = evaluate(self._code, list(missing.values()))
+        if isinstance(values, str):
+            self.broken = values
             return False
-        self._known.update(zip(missing, found, strict=True))
+        self._known.update(zip(missing, values, strict=True))
         return True
 
 
@@ -72,19 +84,19 @@ def admitted(
     unit: str,
     source: str,
 ) -> Metric:
-    """The metric of some code, if the bank admits it; its function is not to be called any more.
+    """The metric of some code, if the bank admits it. Its function knows the values of the tests alone.
 
     Args:
         code: source text with a function ``metric``, which is run in the sandbox alone.
-        problem: the kind of question.
-        name: its name in the bank, which is free.
-        direction: which way is better.
-        description: what is computed, in one line.
-        unit: unit of the result.
+        problem: the kind of question that it is asked on.
+        name: name of the metric in the bank, which no other metric has.
+        direction: whether a lower or a higher value is better.
+        description: what the metric computes, in one line.
+        unit: unit of the metric's values.
         source: the paper, and the place in it.
 
     Raises:
-        UsageError: it is not admitted; lists everything found.
+        UsageError: the metric is not admitted; the text lists everything that speaks against it.
         BackendUnavailableError: nothing on this machine can isolate programs.
     """  # fmt: skip
     function = ReplayedMetric(code)
@@ -102,55 +114,71 @@ def admitted(
     )
     for _ in range(PASSES):
         faults = examine(metric)
+        # As long as values were missing, faults mean nothing. What is asked for next may depend on the values.
         if function.learn():
             continue
         if function.broken:
             raise UsageError(f"the metric {name!r} is not admitted:\n- {function.broken}")
+        # No paper says that its metric is improper: found to be, it is declared so, and examined anew.
         if faults and metric.proper and all(STARTS_WITH in fault for fault in faults):
             metric = replace(metric, proper=False)
             continue
         break
+    # Admission asks for more than examination; again, its word counts once all values were known.
     for _ in range(PASSES):
         try:
-            found = admit(metric)
+            record = admit(metric)
         except UsageError:
             if not function.learn():
                 raise
         else:
             if not function.learn():
-                return found
+                return record
+    # A metric that always asks for something new is called with other arrays each time.
     raise UsageError(f"the metric {name!r} is not admitted:\n- its values are not the same twice")
 
 
 def _perfect(code: str, problem: Problem) -> float | None:
-    """The value of the perfect answer, where it is the same on every case; else None."""
+    """The value of the perfect answer, if it is the same on three random questions; else None."""
     calls = []
     for seed in range(3):
         case = CASES[problem](np.random.default_rng(seed))
         calls.append({**case.truth, **case.perfect})
-    found = evaluate(code, calls)
-    numbers = [value for value in found if isinstance(value, float)]
+    values = evaluate(code, calls)
+    numbers = [value for value in values if isinstance(value, float)]
     if len(numbers) < len(calls) or np.ptp(numbers) > 1e-9:
         return None
     return round(numbers[0], 9)
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:
-    """A name for the bank made of a paper's name: lower case, digits and underscores."""
+    """A name for the bank, made of the name that a paper gives its metric.
+
+    Args:
+        name: name by which the paper calls its metric.
+        taken: names that other metrics have.
+
+    Returns:
+        Lower-case letters, digits and underscores; with a number behind it where another metric has the name.
+    """
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:48] or "metric"
     if not plain[0].isalpha():
         plain = f"metric_{plain}"
-    found, number = plain, 2
-    while found in taken:
-        found, number = f"{plain}_{number}", number + 1
-    return found
+    free, number = plain, 2
+    while free in taken:
+        free, number = f"{plain}_{number}", number + 1
+    return free
 
 
 def plug_in(metric: Metric, code: str) -> dict[str, str]:
     """The files of a package that offers a metric, which a person may read and install.
 
+    Args:
+        metric: the metric, as the bank admitted it.
+        code: source text of its function.
+
     Returns:
-        Texts by the name of their file.
+        The text of each file, by its name.
     """
     module = f"openfingym_metric_{metric.name}"
     return {
@@ -200,6 +228,7 @@ METRIC = Metric(
 
 
 def _digest(arguments: dict[str, Any]) -> str:
+    """Digest of the arguments of a call: names, types, shapes and bytes."""
     digest = hashlib.sha256()
     for name in sorted(arguments):
         values = np.ascontiguousarray(arguments[name])

@@ -1,4 +1,4 @@
-"""Baselines of a paper that are among our own, whose figures a reviewer may compare."""
+"""A paper's results of baselines that the library has too, which a reviewer may compare with its own."""
 
 from __future__ import annotations
 
@@ -20,17 +20,26 @@ OURS: Mapping[str, tuple[str, ...]] = {
     "degree": ("degree",),
     "random": ("random scores", "random"),
 }
-"""Names of papers for what our baselines do, by a word for it."""
+"""Names that papers have for each of our baselines, by our name for it."""
 
 
 def ours(name: str) -> str:
-    """The word for a baseline of a paper that is one of ours; empty where it is none."""
+    """Our name for a baseline of a paper; empty where we have none like it."""
     said = plain(name)
     return next((word for word, names in OURS.items() if said in names), "")
 
 
 def our_figures(blueprint: Blueprint, decisions: Sequence[MetricDecision]) -> list[dict[str, object]]:
-    """The paper's own figures of baselines that are ours, under the names of the bank."""
+    """The paper's results of baselines that are ours too.
+
+    Args:
+        blueprint: the blueprint, whose baselines say which rows of the paper's tables are baselines.
+        decisions: what was decided of each metric.
+
+    Returns:
+        For each result: ``baseline`` as the paper calls it, ``ours`` as we do, ``metric`` by its name in the bank,
+        ``relation`` of the paper's metric to it, and ``paper``, the number.
+    """
     named = {str(stated.value) for stated in blueprint.baselines if isinstance(stated.value, str)}
     return [
         {

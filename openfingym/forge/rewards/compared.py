@@ -1,4 +1,4 @@
-"""Whether two formulas are one, by their values on many random arrays."""
+"""Comparing formulas by their values on many random arrays: whether they are equal, or one follows from the other."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from openfingym.metrics.cases import CASES
 from openfingym.metrics.record import Metric, Problem
 
 TOLERANCE = 1e-8
-"""Relative difference that is rounding."""
+"""Relative difference that is rounding: of two programs that add up a few thousand floats in another order."""
 DRAWS = 3
-"""Random questions, of each of which several answers are scored."""
+"""Number of random questions, on each of which several answers are scored."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,24 @@ class FormulaRelation:
     """How one metric follows from another."""
 
     words: str
-    """In words: ``equal``, ``2 times it``, ``the square of it``."""
+    """The relation in words: ``equal``, ``2 times it``, ``the square of it``."""
     exact: bool
-    """Whether both give the same number."""
+    """Whether both give the same numbers."""
     falls: bool = False
     """Whether one falls where the other rises."""
 
 
 def random_calls(problem: Problem, seed: int = 0, draws: int = DRAWS) -> tuple[list[Call], Mapping[str, object]]:
-    """Arrays of a kind of question, with answers near and far, and the options that go with them."""
+    """Random arrays to call a metric with: questions of a kind, with answers near the truth and far from it.
+
+    Args:
+        problem: the kind of question.
+        seed: number from which all draws follow.
+        draws: number of questions that are drawn.
+
+    Returns:
+        The arguments of each call, and the options that metrics of this kind are called with.
+    """
     calls: list[Call] = []
     options: Mapping[str, object] = {}
     for number in range(draws):
@@ -43,13 +52,20 @@ def random_calls(problem: Problem, seed: int = 0, draws: int = DRAWS) -> tuple[l
 
 
 def edge_calls(problem: Problem, seed: int = 7) -> list[Call]:
-    """Arrays at the edge: one row, a perfect answer, very small and large values, constants and zeros."""
+    """Arrays at the edge, where formulas differ that are equal elsewhere: a single row, a perfect answer, very small
+    and large values, constants and zeros.
+
+    Args:
+        problem: the kind of question.
+        seed: number from which all draws follow.
+    """
     case = CASES[problem](np.random.default_rng(seed))
     whole = {**case.truth, **case.ladder[0]}
     answers = tuple(case.perfect)
     edges: list[Call] = [{**case.truth, **case.perfect}]
     edges.append({name: values[:1] if np.ndim(values) else values for name, values in whole.items()})
     for answer in answers:
+        # Labels and counts have no small change.
         if np.asarray(whole[answer]).dtype.kind != "f":
             continue
         values = whole[answer]
@@ -60,20 +76,20 @@ def edge_calls(problem: Problem, seed: int = 7) -> list[Call]:
 
 
 def bank_values(metric: Metric, calls: Sequence[Call], options: Mapping[str, object]) -> list[Value]:
-    """A metric of the bank on the same arrays."""
-    found: list[Value] = []
+    """Values of a metric of the bank, one for each call; a text in place of a value that it refuses to give."""
+    values: list[Value] = []
     for call in calls:
         try:
-            found.append(metric.compute(call, 0, options))
+            values.append(metric.compute(call, 0, options))
         except OpenFinGymError as error:
-            found.append(str(error))
-    return found
+            values.append(str(error))
+    return values
 
 
 def first_difference(one: Sequence[Value], other: Sequence[Value]) -> str:
     """Where two implementations of a formula differ by more than rounding; empty where they do not.
 
-    Where both refuse arrays they agree, whatever they say.
+    Where both refuse the same arrays they agree, whatever reasons they give.
     """
     for number, (left, right) in enumerate(zip(one, other, strict=True)):
         if isinstance(left, str) and isinstance(right, str):
@@ -84,13 +100,21 @@ def first_difference(one: Sequence[Value], other: Sequence[Value]) -> str:
 
 
 def relation(values: Sequence[Value], other: Sequence[Value]) -> FormulaRelation | None:
-    """How the first values follow from the second: equal, or a rising or falling function of a kind that is known."""
+    """How the first values follow from the second: they are equal, a multiple, a power or a line of them; None where
+    they are none of these.
+
+    Args:
+        values: values of one metric, or what was wrong in place of a value.
+        other: values of the other metric on the same arrays.
+    """
     pairs = [(a, b) for a, b in zip(values, other, strict=True) if isinstance(a, float) and isinstance(b, float)]
+    # A few points may lie on a curve by chance, and two points lie on a line.
     if len(pairs) < max(4, len(values) // 2):
         return None
     left, right = (np.array(side) for side in zip(*pairs, strict=True))
     if all(_near(a, b) for a, b in pairs):
         return FormulaRelation("equal", exact=True)
+    # Of constants, anything follows.
     if np.ptp(left) == 0.0 or np.ptp(right) == 0.0:
         return None
     for words, change in _CHANGES:
@@ -98,6 +122,7 @@ def relation(values: Sequence[Value], other: Sequence[Value]) -> FormulaRelation
             changed = change(right)
         if not np.isfinite(changed).all() or np.ptp(changed) == 0.0:
             continue
+        # The multiple that fits best, which is then compared value by value.
         factor = float(left @ changed / (changed @ changed))
         if factor and np.allclose(left, factor * changed, rtol=TOLERANCE, atol=0.0):
             times = "" if _near(factor, 1.0) else f"{factor:.6g} times "
@@ -109,9 +134,10 @@ def relation(values: Sequence[Value], other: Sequence[Value]) -> FormulaRelation
     return None
 
 
+# Each rises with the values, so that answers are ranked alike: NaN, for which no relation holds, where one would not.
 _CHANGES: tuple[tuple[str, Callable[[np.ndarray], np.ndarray]], ...] = (
     ("it", lambda values: values),
-    ("the square of it", np.square),
+    ("the square of it", lambda values: np.square(np.where(values < 0.0, np.nan, values))),
     ("the square root of it", lambda values: np.sqrt(np.where(values < 0.0, np.nan, values))),
 )
 

@@ -1,4 +1,4 @@
-"""What is decided of one metric of a paper."""
+"""Deciding about one metric of a paper: whether it is one of the bank's, a new one, or refused, and why."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from openfingym.forge.stage import CandidateTask, RejectionReason
 from openfingym.metrics.record import Metric, Problem
 
 How = Literal["reused", "new", "refused"]
+"""``reused``: it is one of the bank's. ``new``: the bank has none like it. ``refused``: it cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -31,30 +32,34 @@ class MetricDecision:
     """What is decided of one metric."""
 
     metric: MetricBlueprint
+    """The metric as the paper states it, with its direction where the paper did not say it."""
     how: How
     bank: Metric | None = None
-    """The metric of the bank that it is."""
+    """The metric of the bank that is scored in its place; None for a new or a refused one."""
     relation: str = ""
     """``equal``, how it follows from the bank's, or ``by meaning`` where numbers could not be compared."""
     falls: bool = False
     """Whether it falls where the bank's rises."""
     reasons: tuple[RejectionReason, ...] = ()
+    """Why it is refused."""
     notes: tuple[RejectionReason, ...] = ()
+    """What a reviewer should see."""
     codes: tuple[str, ...] = field(default=(), repr=False)
-    """The two translations, where there are."""
+    """The two translations of its formula; empty where there are none."""
     problem: Problem = "point"
+    """The kind of question that it is asked on."""
 
 
 def decide(
     candidate: CandidateTask, metric: MetricBlueprint, family: str, bank: Mapping[str, Metric]
 ) -> MetricDecision:
-    """Match a metric to the bank, by meaning and by numbers; what is not there may be new.
+    """Match a metric to the bank, by name and by numbers; one that is not there may be new.
 
     Args:
-        candidate: the paper.
+        candidate: the paper, with the models that are asked.
         metric: the metric as the paper states it.
-        family: the family of its task.
-        bank: all metrics there are, by name.
+        family: family of the paper's task.
+        bank: all metrics that there are, by name.
 
     Raises:
         ModelUnavailableError: a model cannot be reached.
@@ -63,12 +68,14 @@ def decide(
     """
     named = bank.get(metric.bank) or by_name(metric.name, bank, PROBLEMS.get(family, ("point",)))
     problem = problem_of(family, named)
+    # A formula that both roles translate to the same numbers was read as it is meant; a slip of one shows.
     first = translate(candidate, metric, problem, "metric-code", "generator")
     again = translate(candidate, metric, problem, "metric-code-again", "reviewer")
     start = MetricDecision(metric, "refused", problem=problem)
-    for one in (first, again):
-        if one.malformed:
-            return _refused(start, "malformed-answer", f"no usable code for its formula: {one.why}")
+    for translation in (first, again):
+        if translation.malformed:
+            return _refused(start, "malformed-answer", f"no usable code for its formula: {translation.why}")
+    # A model says that the formula cannot be computed: then only the name is left to go by.
     if not (first.code and again.code):
         why = first.why or again.why
         if named is None:
@@ -87,16 +94,27 @@ def decide(
 def _by_numbers(
     candidate: CandidateTask, start: MetricDecision, named: Metric | None, bank: Mapping[str, Metric]
 ) -> MetricDecision:
+    """Decide about a metric whose formula was translated twice, by the values of both translations.
+
+    Args:
+        candidate: the paper, in whose journal the comparison is recorded.
+        start: the decision so far, with both translations.
+        named: the metric of the bank that has its name; None where none has.
+        bank: all metrics that there are, by name.
+    """
     metric, problem = start.metric, start.problem
     calls, options = random_calls(problem)
     edges = edge_calls(problem)
     values: list[list[Value]] = []
     for number, code in enumerate(start.codes):
-        found = evaluate(code, [*calls, *edges])
-        if isinstance(found, str):
+        computed = evaluate(code, [*calls, *edges])
+        if isinstance(computed, str):
             which = ("first", "second")[number]
-            return _refused(start, "metric-wrong", f"the {which} implementation of its formula does not run: {found}")
-        values.append(found)
+            why = f"the {which} implementation of its formula does not run: {computed}"
+            return _refused(start, "metric-wrong", why)
+        values.append(computed)
+    # The two are compared on the edges as well. The bank is compared on ordinary arrays alone: whether to give a number
+    # at an edge or to refuse is each implementation's own choice.
     different = first_difference(*values)
     PaperJournal(candidate.folder).add_once("audit", metric=metric.name, calls=len(values[0]), different=different)
     if different:
@@ -108,6 +126,7 @@ def _by_numbers(
         return _reused(start, named, how)
     related = _matches(bank, problem, paper, calls, options)
     exact = [other for other, how in related if how.exact]
+    # Whoever reads the name expects the other metric.
     if exact and named is not None:
         return _refused(start, "metric-wrong", f"it is called {named.name}, and its formula is that of {exact[0].name}")
     if exact:
@@ -124,24 +143,36 @@ def _matches(
     calls: Sequence[Mapping[str, object]],
     options: Mapping[str, object],
 ) -> list[tuple[Metric, FormulaRelation]]:
-    found = []
+    """The metrics of the bank from which a paper's values follow, each with the relation.
+
+    Args:
+        bank: all metrics that there are, by name.
+        problem: the kind of question.
+        paper: values of the paper's formula, one for each call.
+        calls: arguments of the calls.
+        options: options that the bank's metrics are called with.
+    """
+    related = []
     for metric in bank.values():
         if metric.problem == problem:
             how = _relation(metric, paper, calls, options)
             if how is not None:
-                found.append((metric, how))
-    return found  # fmt: skip
+                related.append((metric, how))
+    return related
 
 
 def _relation(
     metric: Metric, paper: Sequence[Value], calls: Sequence[Mapping[str, object]], options: Mapping[str, object]
 ) -> FormulaRelation | None:
+    """How a paper's values follow from a metric of the bank; None where they do not."""
+    # One takes too long for so many calls, and the other has no values to be equal to.
     if metric.heavy or metric.stochastic:
         return None
     return relation(paper, bank_values(metric, calls, options))  # type: ignore[arg-type]
 
 
 def _reused(start: MetricDecision, bank: Metric, how: FormulaRelation) -> MetricDecision:
+    """The decision to score a metric of the bank, with a note where it is not equal to the paper's."""
     notes: tuple[RejectionReason, ...] = ()
     if not how.exact:
         text = (
@@ -153,8 +184,8 @@ def _reused(start: MetricDecision, bank: Metric, how: FormulaRelation) -> Metric
 
 
 def checked_direction(decision: MetricDecision) -> MetricDecision:
-    """The decision with the metric's direction compared with that of its formula; where the paper does not say it, the
-    formula does.
+    """A decision after the metric's direction was compared with that of its formula. If the paper does not state one,
+    the formula's is taken; if it states the other one, the metric is refused.
     """
     if decision.how == "refused":
         return decision
@@ -175,13 +206,13 @@ def checked_direction(decision: MetricDecision) -> MetricDecision:
         )
         return replace(decision, metric=decision.metric.model_copy(update={"direction": changed}))
     if decision.how == "new" and (won := _won(decision, right)):
-        # By its own direction it is none either, which says more than that the paper has the other.
+        # A metric that is won without skill in either direction is refused for that, which says more.
         return _refused(decision, "metric-games", f"{', '.join(won)} scores best by it whichever is better")
     return _refused(decision, "metric-sign", f"the paper says that {stated} is better, and by {whose} it is {right}")
 
 
 def checked_games(decision: MetricDecision) -> MetricDecision:
-    """The decision with a new metric's numbers looked at for answers without skill that win."""
+    """A decision after it was tried whether answers without skill win by a new metric, which is then refused."""
     if decision.how != "new":
         return decision
     won = _won(decision, str(decision.metric.direction.value))
@@ -195,6 +226,7 @@ def checked_games(decision: MetricDecision) -> MetricDecision:
 
 
 def _won(decision: MetricDecision, direction: str) -> tuple[str, ...]:
+    """The answers without skill that win by a metric in a direction."""
     code = decision.codes[0]
     return games(decision.problem, direction, lambda calls: evaluate(code, calls))
 
@@ -209,7 +241,7 @@ def _quotations(metric: MetricBlueprint) -> tuple[Quotation, ...]:
 
 
 def describe(decision: MetricDecision) -> dict[str, object]:
-    """As facts of the stage."""
+    """A decision as plain values, for the facts of the stage."""
     return {
         "name": decision.metric.name,
         "formula": formula_of(decision.metric),

@@ -1,4 +1,4 @@
-"""Values of a model's metric on arrays of ours, computed in the sandbox."""
+"""Values of a metric that a model wrote, on arrays of ours, computed in the sandbox."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ from openfingym.forge.asking import CodeLimits, run_in_sandbox
 from openfingym.forge.asking.loop import after_nonce
 
 Call = Mapping[str, NDArray[Any]]
+"""Arrays by the names of the metric's arguments."""
 Value = float | str
-"""A number, or what was wrong in its place."""
+"""A number, or what was wrong in place of one."""
 LIMITS = CodeLimits(timeout_s=30.0)
+"""Limits of all calls together; a slow metric takes seconds, by loops over single cells."""
+# As in the harness of openfingym.forge.asking.loop, the number that marks the report is read before the code runs, and
+# the process ends right behind the report. Each call gets copies, so that the code cannot change what later calls see.
 EVALUATE = """
 import json, math, os, sys
 import numpy as np
@@ -50,12 +54,15 @@ os._exit(0)
 
 
 def evaluate(code: str, calls: Sequence[Call], limits: CodeLimits = LIMITS) -> list[Value] | str:
-    """The values of the function ``metric`` of some code, one a call; a text where the code gave none at all.
+    """The values of the function ``metric`` of some code, one for each call.
 
     Args:
         code: source text that :func:`openfingym.forge.rewards.screened.screen` has nothing against.
-        calls: arrays by the names of its arguments.
+        calls: arguments of each call.
         limits: limits of all calls together.
+
+    Returns:
+        A value for each call, in order; a text where the code gave none at all.
 
     Raises:
         BackendUnavailableError: nothing on this machine can isolate programs.
@@ -74,16 +81,18 @@ def evaluate(code: str, calls: Sequence[Call], limits: CodeLimits = LIMITS) -> l
         "nonce.txt": nonce.encode(),
     }
     outcome = run_in_sandbox(EVALUATE, given, limits)
-    found = after_nonce(outcome, nonce)
-    if isinstance(found, str):
-        return found
-    if not isinstance(found, list) or len(found) != len(calls):
+    values = after_nonce(outcome, nonce)
+    if isinstance(values, str):
+        return values
+    if not isinstance(values, list) or len(values) != len(calls):
         how = f"status {outcome.exit_code}" if outcome.ended_by == "exit" else outcome.ended_by
         return f"it ended by {how} without its values; it printed: {outcome.output[-300:]!r}"
-    return [_value(value) for value in found]
+    return [_value(value) for value in values]
 
 
 def _kept(stored: dict[str, NDArray[Any]], values: NDArray[Any]) -> str:
+    """The key of an array among those that are sent, to which it is added if it is not there."""
+    # Calls share most of their arrays, each of which is sent once.
     for key, other in stored.items():
         if other is values or (
             other.shape == values.shape and other.dtype == values.dtype and np.array_equal(other, values)
@@ -94,8 +103,9 @@ def _kept(stored: dict[str, NDArray[Any]], values: NDArray[Any]) -> str:
     return key
 
 
-def _value(found: object) -> Value:
-    text = str(found)
+def _value(printed: object) -> Value:
+    """A value as the program printed it; one that is not finite is none, and what it is is said."""
+    text = str(printed)
     if text.startswith("error: "):
         return text.removeprefix("error: ")
     value = float(text)

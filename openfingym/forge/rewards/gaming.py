@@ -1,4 +1,4 @@
-"""Whether an answer without skill wins by a metric: constant, huge, zero, noise, or copied from other data."""
+"""Whether an answer without skill wins by a metric: a constant, huge values, zero, noise, or a copy of other data."""
 
 from __future__ import annotations
 
@@ -14,19 +14,26 @@ from openfingym.metrics.laws import LAWS
 from openfingym.metrics.record import ANSWERS, SHAPES, Problem
 
 SEEDS = (0, 1)
+"""Seeds of the laws that answers are compared on."""
 ROWS = 300
-"""Rows of each law that are used: enough for an honest answer to be seen, and quick by loops."""
+"""Rows of each law that are used: enough for an honest answer to be seen, and few enough for a metric in loops."""
 HUGE = 1e6
+"""Size of a value far beyond anything that is asked for."""
 Values = Callable[[Sequence[Call]], list[Value] | str]
+"""Gives a metric's values for some calls; a text where it gives none at all."""
 
 
 def direction_by(problem: Problem, values: Values) -> Literal["lower", "higher", ""]:
-    """Which way is better by a metric's own numbers: the perfect answer against worse and worse ones; empty where they
-    do not tell.
+    """Which direction is better by a metric's own numbers: the perfect answer is compared with worse and worse ones.
+    Empty where the numbers do not tell.
+
+    Args:
+        problem: the kind of question.
+        values: gives the metric's values.
     """
     case = CASES[problem](np.random.default_rng(SEEDS[0]))
-    found = values([{**case.truth, **answer} for answer in (case.perfect, *case.ladder)])
-    numbers = [value for value in found if isinstance(value, float)]
+    given = values([{**case.truth, **answer} for answer in (case.perfect, *case.ladder)])
+    numbers = [value for value in given if isinstance(value, float)]
     if len(numbers) < 1 + len(case.ladder):
         return ""
     perfect, *worse = numbers
@@ -36,24 +43,31 @@ def direction_by(problem: Problem, values: Values) -> Literal["lower", "higher",
 
 
 def games(problem: Problem, direction: str, values: Values) -> tuple[str, ...]:
-    """The answers without skill that win over, or tie with, what is honestly known of a law, on average over seeds.
+    """The answers without skill that score as well as an honest one, or better, on average over seeds.
+
+    A law is a random process of which it is known how well an honest answer can do.
 
     Args:
         problem: the kind of question.
         direction: ``lower`` or ``higher`` is better.
         values: gives the metric's values.
+
+    Returns:
+        Names of these answers, in words.
     """
+    # Accounts come from the engine and are no answer of an agent; the task's own checks play agents without skill.
     if set(SHAPES[problem]) == set(ANSWERS[problem]):
-        return ()  # accounts are made by the engine, not given; the task's own checks play agents without skill
+        return ()
     sign = 1.0 if direction == "lower" else -1.0
     costs: dict[str, list[float]] = {}
     for seed in SEEDS:
         named = dict(_answers(problem, seed))
-        found = values(list(named.values()))
-        for name, value in zip(named, found, strict=True) if not isinstance(found, str) else ():
-            # What a metric refuses does not win by it.
+        given = values(list(named.values()))
+        for name, value in zip(named, given, strict=True) if not isinstance(given, str) else ():
+            # An answer that a metric refuses does not win by it.
             costs.setdefault(name, []).append(sign * value if isinstance(value, float) else np.inf)
     honest = float(np.mean(costs.pop("honest", [np.inf])))
+    # Where the honest answer itself is refused there is nothing to compare with.
     if not np.isfinite(honest):
         return ()
     slack = 1e-9 * max(1.0, abs(honest))
@@ -61,9 +75,10 @@ def games(problem: Problem, direction: str, values: Values) -> tuple[str, ...]:
 
 
 def _answers(problem: Problem, seed: int) -> Iterator[tuple[str, Call]]:
+    """The honest answer to a law and those without skill, each with its name, as arguments of a metric."""
     law, other = (LAWS[problem](np.random.default_rng([seed, number])) for number in range(2))
     rng = np.random.default_rng([seed, 2])
-    # What has no rows of its own, as levels, or rows that belong together, as the stocks of a month, is used whole.
+    # Arrays without rows, as levels, or with rows that belong together, as the stocks of a month, are used whole.
     rows = ROWS if all(np.ndim(values) > 1 for values in (*law.truth.values(), *law.honest.values())) else None
     truth = {name: values[:rows] if rows else values for name, values in law.truth.items()}
     honest = {name: values[:rows] if rows else values for name, values in law.honest.items()}
@@ -79,6 +94,7 @@ def _answers(problem: Problem, seed: int) -> Iterator[tuple[str, Call]]:
     yield "noise", every(lambda values: values.std() * rng.standard_normal(values.shape))
     name = ANSWERS[problem][0]
     past = other.truth.get("y_true")
-    # Of generated data the nearest to a copy is the best by any distance: copies are looked for in their own way.
+    # By a distance of distributions, a copy of training data is the best there is: where data are generated, copies are
+    # looked for by metrics of their own.
     if past is not None and past.dtype.kind == "f" and past[:rows].shape == np.shape(honest[name]):
         yield "a copy of training data", {**truth, name: past[:rows]}

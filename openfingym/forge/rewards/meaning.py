@@ -1,4 +1,4 @@
-"""What a paper's metric may be by its name and its words."""
+"""Which metric of the bank a paper's metric is by its name, and which kind of question it is asked on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PROBLEMS: Mapping[str, tuple[Problem, ...]] = {
     "fraud": ("ranking",),
     "trading": ("trading",),
 }
-"""Kinds of question that a family of tasks may ask, the usual one first."""
+"""Kinds of question that a family of tasks may ask, the usual one first. What they are is said by
+:data:`openfingym.metrics.record.SHAPES`."""
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "mse": ("mean squared error", "mean square error", "quadratic loss"),
     "rmse": ("root mean squared error", "root mean square error", "rms error"),
@@ -55,18 +56,22 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "disc_gru": ("discriminative score",),
     "pred_lstm": ("predictive score",),
 }  # fmt: skip
-"""Other names of metrics, in lower case without marks."""
+"""Other names of the bank's metrics, in the form that :func:`plain` gives."""
 
 
 def plain(text: str) -> str:
-    """Lower case, words apart by one blank, nothing else."""
+    """A name as it is compared: letters and digits in lower case, with one blank between words."""
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
 def by_name(name: str, bank: Mapping[str, Metric], problems: tuple[Problem, ...]) -> Metric | None:
-    """The metric of the bank that has this very name, or this as another name of it; None where none has.
+    """The metric of the bank that has this very name, or has it as another name; None where none has.
 
-    A name in brackets counts as well as what stands before it: ``Area under the ROC curve (AUROC)``.
+    Args:
+        name: name by which the paper calls its metric. A name in brackets counts as well as what stands before it:
+            ``Area under the ROC curve (AUROC)``.
+        bank: all metrics that there are, by name.
+        problems: kinds of question that the metric may be asked on.
     """
     said = {plain(part) for part in (name, re.sub(r"\([^)]*\)", "", name), *re.findall(r"\(([^)]*)\)", name))} - {""}
     for metric in bank.values():
@@ -77,12 +82,17 @@ def by_name(name: str, bank: Mapping[str, Metric], problems: tuple[Problem, ...]
 
 
 def problem_of(family: str, named: Metric | None) -> Problem:
-    """The kind of question that a metric of a family asks."""
+    """The kind of question that a metric is asked on.
+
+    Args:
+        family: family of the task.
+        named: the metric of the bank that has its name; None where none has.
+    """
     return named.problem if named is not None else PROBLEMS.get(family, ("point",))[0]
 
 
 def formula_of(metric: MetricBlueprint) -> str:
-    """The formula as the paper has it: the stated value, else what was quoted for it."""
+    """The formula as the paper has it: the stated value, or else the words that were quoted for it."""
     if isinstance(metric.formula.value, str) and metric.formula.value.strip():
         return metric.formula.value
     return " ".join(quotation.quote for quotation in metric.formula.quotations)

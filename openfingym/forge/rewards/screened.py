@@ -1,5 +1,8 @@
-"""What a model's code for a metric may use, told by its syntax before it is run: arithmetic, and nothing that reads,
-writes or reaches out. The sandbox is the wall; this says plainly why.
+"""What the code of a model's metric may use, told by its syntax before it is run: arithmetic, and nothing that reads,
+writes or reaches out.
+
+The sandbox is the wall against code that means harm. This says plainly why code is refused, and keeps code from the
+file with the number that marks the report of its values.
 """
 
 from __future__ import annotations
@@ -22,8 +25,9 @@ ATTRIBUTES = frozenset(
         "tofile", "types", "warnings",
     }
 )  # fmt: skip
-"""Of NumPy, what reads or writes files, draws random numbers, or leads out of it."""
+"""Names in NumPy that read or write files, draw random numbers, or lead to other modules."""
 FUNCTION = "metric"
+"""Name of the function that computes the metric."""
 
 
 def screen(code: str, arguments: Sequence[str]) -> str:
@@ -31,19 +35,20 @@ def screen(code: str, arguments: Sequence[str]) -> str:
 
     Args:
         code: source text, which can be parsed.
-        arguments: names that the function ``metric`` has to take, in order.
+        arguments: names of the arguments that the function ``metric`` has to take, in order.
     """
     tree = ast.parse(code)
-    found = [problem for node in ast.walk(tree) for problem in _problems(node)]
+    problems = [problem for node in ast.walk(tree) for problem in _problems(node)]
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == FUNCTION]
     if len(functions) != 1:
-        found.append(f"it must define one function {FUNCTION}")
+        problems.append(f"it must define one function {FUNCTION}")
     elif [argument.arg for argument in functions[0].args.args] != list(arguments):
-        found.append(f"{FUNCTION} must take ({', '.join(arguments)})")
-    return "; ".join(dict.fromkeys(found))
+        problems.append(f"{FUNCTION} must take ({', '.join(arguments)})")
+    return "; ".join(dict.fromkeys(problems))
 
 
 def _problems(node: ast.AST) -> Iterator[str]:
+    """What is wrong with one node of the code."""
     if isinstance(node, ast.Import):
         modules = [alias.name.partition(".")[0] for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
@@ -54,7 +59,9 @@ def _problems(node: ast.AST) -> Iterator[str]:
     yield from (f"it imports {name or 'a relative module'}" for name in modules if name not in MODULES)
     if isinstance(node, ast.Name) and (node.id in NAMES or node.id.startswith("__")):
         yield f"it uses {node.id}"
+    # Attributes with an underscore lead from any object to its class, its module and everything that is loaded.
     if isinstance(node, ast.Attribute) and (node.attr in ATTRIBUTES or node.attr.startswith("_")):
         yield f"it uses .{node.attr}"
+    # A value must follow from the arguments alone.
     if isinstance(node, ast.Global | ast.Nonlocal):
         yield "it keeps something between calls"

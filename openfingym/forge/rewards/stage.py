@@ -1,9 +1,10 @@
-"""Stage ``rewards``: each metric of the blueprint is one of the bank's, or a new one that waits for a person."""
+"""Stage ``rewards``: each metric of a blueprint is matched to the bank, or admitted as a new one, or refused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from openfingym.errors import UsageError
@@ -37,7 +38,7 @@ class RewardsStage:
     name = NAME
 
     def run(self, candidate: CandidateTask) -> StageResult:
-        """See :class:`openfingym.forge.stage.Stage`."""
+        """Decide about each metric, and write the names of the bank into ``blueprint.toml``."""
         blueprint = candidate.blueprint
         if blueprint is None or not blueprint.metrics:
             return StageResult(NAME, "refused", (RejectionReason("no-metric", "the blueprint has no metric"),))
@@ -45,6 +46,7 @@ class RewardsStage:
         family = str(blueprint.value("family", "forecasting"))
         decisions, files = [], []
         for metric in blueprint.metrics:
+            # Only a new metric is tried for answers that win without skill: those of the bank were when they came in.
             decision = checked_games(checked_direction(decide(candidate, metric, family, bank)))
             if decision.how == "new":
                 decision, made = _new(candidate, decision, bank)
@@ -55,6 +57,7 @@ class RewardsStage:
 
 
 def _result(blueprint: Blueprint, decisions: Sequence[MetricDecision], files: Sequence[str]) -> StageResult:
+    """The result of the stage: refused if a metric is, or none ranks answers; waiting if all metrics are new."""
     reasons = tuple(reason for decision in decisions for reason in decision.reasons)
     notes = tuple(note for decision in decisions for note in decision.notes)
     reused = [decision for decision in decisions if decision.how == "reused"]
@@ -79,7 +82,16 @@ def _result(blueprint: Blueprint, decisions: Sequence[MetricDecision], files: Se
 def _new(
     candidate: CandidateTask, decision: MetricDecision, bank: Mapping[str, Metric]
 ) -> tuple[MetricDecision, list[str]]:
-    """Have a new metric written, tested, judged, audited and admitted."""
+    """Have a new metric written, tested, judged, compared and admitted.
+
+    Args:
+        candidate: the paper, with the models that are asked.
+        decision: the decision that the metric is new.
+        bank: all metrics that there are, by name.
+
+    Returns:
+        The decision, which may be to refuse it after all, and the paths of the files that were written.
+    """
     metric, problem = decision.metric, decision.problem
     values = prompt_values(metric, problem)
     made = produce(
@@ -95,11 +107,13 @@ def _new(
     if not made.accepted:
         code = "malformed-answer" if made.malformed else "not-admitted"
         return _refused(decision, code, f"no code for it was accepted: {made.why}"), []
+    # The code that would be installed against the reviewer's translation, on other arrays than it was decided by.
     calls = [*random_calls(problem, seed=1)[0], *edge_calls(problem)]
-    found, second = evaluate(made.code, calls), evaluate(decision.codes[1], calls)
-    if isinstance(found, str) or isinstance(second, str):
-        return _refused(decision, "metric-wrong", f"its code does not run: {found}"), []
-    if different := first_difference(found, second):
+    written, second = evaluate(made.code, calls), evaluate(decision.codes[1], calls)
+    if isinstance(written, str) or isinstance(second, str):
+        why = written if isinstance(written, str) else second
+        return _refused(decision, "metric-wrong", f"its code does not run: {why}"), []
+    if different := first_difference(written, second):
         return _refused(decision, "metric-wrong", f"its code is not the paper's formula: {different}"), []
     section = metric.formula.quotations[0].section if metric.formula.quotations else ""
     name = free_name(metric.name, tuple(bank))
@@ -115,19 +129,24 @@ def _new(
         )
     except UsageError as error:
         return _refused(decision, "not-admitted", str(error)), []
-    files = []
-    for file, text in plug_in(record, made.code).items():
-        path = candidate.folder / FOLDER / name / file
+    package = candidate.folder / FOLDER / name
+    text = (
+        f"{metric.name} is new: admitted as {name}, and left out of the task until somebody has read and installed it: "
+        f"pip install {package}; then remove {candidate.folder / 'rewards.json'}, and run the forge again"
+    )
+    noted = replace(decision, notes=(*decision.notes, RejectionReason("metric-new", text)))
+    return noted, [str(path.relative_to(candidate.folder)) for path in _left(package, plug_in(record, made.code))]
+
+
+def _left(package: Path, files: Mapping[str, str]) -> list[Path]:
+    """Leave the files of a new metric's package for a person to read and install; gives their paths."""
+    paths = [package / name for name in files]
+    for path, text in zip(paths, files.values(), strict=True):
         with store_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(path) as stream:
                 stream.write(text)
-        files.append(str(path.relative_to(candidate.folder)))
-    text = (
-        f"{metric.name} is new: admitted as {name}, and left out of the task until somebody has read and installed it: "
-        f"pip install {candidate.folder / FOLDER / name}"
-    )
-    return replace(decision, notes=(*decision.notes, RejectionReason("metric-new", text))), files
+    return paths
 
 
 def _refused(decision: MetricDecision, code: str, text: str) -> MetricDecision:
@@ -136,12 +155,13 @@ def _refused(decision: MetricDecision, code: str, text: str) -> MetricDecision:
 
 
 def _write(candidate: CandidateTask, blueprint: Blueprint, decisions: Sequence[MetricDecision]) -> None:
-    """Write the blueprint with the names in the bank, if anything changed."""
+    """Write the blueprint with the names of the metrics in the bank, if anything changed."""
     from openfingym.forge.blueprint_file import write_blueprint
 
     metrics = [
         decision.metric.model_copy(update={"bank": decision.bank.name if decision.bank else ""})
         for decision in decisions
     ]
+    # A new metric has no name there, and the task goes without it.
     if metrics != blueprint.metrics:
         write_blueprint(candidate.folder / "blueprint.toml", blueprint.model_copy(update={"metrics": metrics}))

@@ -1,4 +1,4 @@
-"""A paper's formula as code, twice: by two prompts that know nothing of each other."""
+"""Translating a paper's formula into code, twice: by two prompts that know nothing of each other."""
 
 from __future__ import annotations
 
@@ -18,18 +18,23 @@ ROOM = "openfingym.forge.rewards"
 
 @dataclass(frozen=True)
 class Translation:
-    """What came of a prompt."""
+    """What came of a prompt to translate a formula."""
 
     code: str
-    """Empty where there is none."""
+    """Source of the function ``metric``; empty where there is none."""
     why: str = ""
-    """Why there is none."""
+    """Why there is no code."""
     malformed: bool = False
-    """Whether no answer could be used; else the model says that the formula does not say enough."""
+    """Whether no answer could be used; otherwise the model says that the formula does not say enough."""
 
 
 def prompt_values(metric: MetricBlueprint, problem: Problem) -> dict[str, object]:
-    """What prompts about a metric are filled in with."""
+    """The values with which prompts about a metric are filled in.
+
+    Args:
+        metric: the metric as the paper states it.
+        problem: the kind of question that it is asked on.
+    """
     return {
         "called": metric.name,
         "formula": formula_of(metric),
@@ -49,9 +54,9 @@ def translate(
     Args:
         candidate: the paper, with the models that are asked.
         metric: the metric as the paper states it.
-        problem: the kind of question.
-        prompt: ``metric-code`` or ``metric-code-again``.
-        role: who is asked.
+        problem: the kind of question that the metric is asked on.
+        prompt: name of the prompt: ``metric-code`` asks for array operations, ``metric-code-again`` for loops.
+        role: whether the generator or the reviewer is asked.
 
     Raises:
         ModelUnavailableError: the model cannot be reached.
@@ -59,27 +64,31 @@ def translate(
     """
     text = render(ROOM, prompt, **prompt_values(metric, problem))
     answered = ask_for(candidate.asking, role, prompt, text, reader(problem))
-    found = answered.found
-    if found is None:
+    translation = answered.value
+    if translation is None:
         return Translation("", answered.why, malformed=True)
     PaperJournal(candidate.folder).add_once(
-        "translated", purpose=prompt, metric=metric.name, code=found.code, why=found.why
+        "translated", purpose=prompt, metric=metric.name, code=translation.code, why=translation.why
     )
-    return found
+    return translation
 
 
 def reader(problem: Problem) -> Callable[[str], Translation]:
-    """Reads an answer: code that may be run, or JSON that says why there is none."""
+    """A reader of answers that hold code that may be run, or JSON that says why there is none.
+
+    Args:
+        problem: the kind of question, whose arrays are the arguments of the code.
+    """
 
     def read(answer: str) -> Translation:
         if "```python" not in answer and '"cannot"' in answer:
-            told = read_answer(answer)
-            if not isinstance(told, dict) or not isinstance(told.get("cannot"), str):
+            said = read_answer(answer)
+            if not isinstance(said, dict) or not isinstance(said.get("cannot"), str):
                 raise AnswerError('expected code, or {"cannot": "why"}')
-            return Translation("", told["cannot"][:500])
+            return Translation("", said["cannot"][:500])
         code = code_in(answer)
-        if refused := screen(code, tuple(SHAPES[problem])):
-            raise AnswerError(f"the code was not run: {refused}")
+        if objection := screen(code, tuple(SHAPES[problem])):
+            raise AnswerError(f"the code was not run: {objection}")
         return Translation(code)
 
     return read

@@ -1,4 +1,4 @@
-"""Fields that follow from the kind."""
+"""Filling in the fields of a blueprint that follow from its kind of task."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from openfingym.forge.blueprint import Blueprint, Stated, Value
 from openfingym.kinds import KINDS
 from openfingym.kinds.forging import Forging
 
+# What papers call the ways in which a task may scale its values.
 _SHAPED = {
     "start": r"divided by|relative to|rebased|multiple",
     "mean": r"mean|average",
@@ -16,11 +17,17 @@ _SHAPED = {
 
 
 def filled(blueprint: Blueprint, kind: str, why: str) -> Blueprint:
-    """The blueprint with its kind and what follows from it. A field that a person changed stays, and so does what the
-    paper says.
+    """The blueprint with its kind and what follows from it. A field that the paper states stays, and so does one that a
+    person changed.
+
+    Args:
+        blueprint: the blueprint as it was extracted.
+        kind: name of the kind of task.
+        why: why this kind serves the blueprint.
     """
     fields = dict(blueprint.fields)
-    if not _changed(fields.get("kind")):
+    chosen = fields.get("kind")
+    if chosen is None or not chosen.is_a_persons:
         fields["kind"] = Stated(value=kind, assumed=f"triage: {why}")
     for name, value, reason in _following(blueprint, kind):
         if name not in fields:
@@ -29,39 +36,38 @@ def filled(blueprint: Blueprint, kind: str, why: str) -> Blueprint:
     return blueprint.model_copy(update={"fields": fields})
 
 
-def _changed(stated: Stated | None) -> bool:
-    return stated is not None and stated.assumed.startswith("changed by")
-
-
 def _following(blueprint: Blueprint, kind: str) -> list[tuple[str, Value, str]]:
-    made: list[tuple[str, Value, str]] = []
+    """Name, value and reason of each field that follows from the kind."""
+    fields: list[tuple[str, Value, str]] = []
     silent = "the paper does not say it; the library's tasks of this kind have this"
     forging, series = KINDS[kind].forging or Forging(), blueprint.value("data.series")
-    made += [(f"contract.{key}", value, f"{silent} ({what})") for key, (value, what) in forging.assumed.items()]
+    fields += [(f"contract.{key}", value, f"{silent} ({what})") for key, (value, what) in forging.assumed.items()]
     if KINDS[kind].is_record and isinstance(series, list):
-        made.append(("contract.symbols", series, "the series of the data are what is traded"))
+        fields.append(("contract.symbols", series, "the series of the data are what is traded"))
     scaling = _scaling(blueprint, forging)
     if scaling:
-        made.append(("split.scaling", scaling, "from how the paper scales its values"))
-    return made
+        fields.append(("split.scaling", scaling, "from how the paper scales its values"))
+    return fields
 
 
 def _scaling(blueprint: Blueprint, forging: Forging) -> str:
+    """How the task scales its values, as ``split.scaling`` has it; empty where it does not."""
     if forging.scaling_of_prices and blueprint.value("contract.value_semantics") == "price_level":
         return forging.scaling_of_prices
     stated = blueprint.fields.get("protocol.scaling")
     if not forging.scaled_as_stated or stated is None or stated.value != "train":
         return ""
-    words = " ".join(one.quote for one in stated.quotations).lower()
+    # "train" says which rows a scaling is fitted on; its form is in the words that were quoted for it.
+    words = " ".join(quotation.quote for quotation in stated.quotations).lower()
     if re.search(_SHAPED["standard"], words):
         return "standard"
     return "mean" if re.search(_SHAPED["mean"], words) and "divided" in words else ""
 
 
 def _described(blueprint: Blueprint, fields: dict[str, Stated]) -> None:
-    """Panel and description in words, where there are none."""
+    """Fill in panel and description in words, where the paper states none."""
     series = blueprint.value("data.series")
-    listed = ", ".join(str(one) for one in series[:8]) if isinstance(series, list) else ""
+    listed = ", ".join(str(name) for name in series[:8]) if isinstance(series, list) else ""
     frequency, asset = blueprint.value("frequency", "none"), str(blueprint.value("asset_class", "financial"))
     often = "" if frequency == "none" else f"{frequency} "
     panel = f"{often}{asset} data{f' of {listed}' if listed else ''}"

@@ -1,4 +1,4 @@
-"""Rules that route a blueprint to a kind of task, each with its reason."""
+"""Rules that choose the kind of task for a blueprint, each with its reason."""
 
 from __future__ import annotations
 
@@ -12,25 +12,33 @@ from openfingym.forge.paper import Paper
 from openfingym.forge.quoting import QuotedText
 
 Verdict = Literal["routed", "partial match", "no match", "novel required"]
-"""``routed``: a kind serves it, and the paper states its parameters. ``partial match``: a kind serves it, and some
-parameters are assumed. ``no match``: the kinds of its family cannot hold what it asks. ``novel required``: no kind is
-for anything like it."""
+"""How well a kind serves a blueprint. ``routed``: a kind serves it, and the paper states the parameters. ``partial
+match``: a kind serves it, and some parameters are assumed. ``no match``: the kinds of its family cannot hold what it
+asks. ``novel required``: no kind is for anything like it."""
 _SENTENCE = 400
+"""Characters that are quoted around the words that decided."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """Where a blueprint goes."""
+    """The kind of task that was chosen for a blueprint, and why."""
 
     verdict: Verdict
     kind: str
-    """Name of the kind; empty where none serves it."""
+    """Name of the kind; empty where none serves the blueprint."""
     why: str
+    """The reason, in words."""
     quotations: tuple[Quotation, ...] = ()
+    """Words of the paper that decided."""
 
 
 def route(blueprint: Blueprint, paper: Paper) -> Route:
-    """The kind that serves a blueprint."""
+    """Choose the kind that serves a blueprint.
+
+    Args:
+        blueprint: what is known of the task.
+        paper: the paper, whose text is searched for what no field of a blueprint holds.
+    """
     family = str(blueprint.value("family"))
     rule = _RULES.get(family)
     if rule is None:
@@ -41,33 +49,38 @@ def route(blueprint: Blueprint, paper: Paper) -> Route:
 
 
 def _quoted(blueprint: Blueprint, *names: str) -> tuple[Quotation, ...]:
-    return tuple(one for name in names if name in blueprint.fields for one in blueprint.fields[name].quotations[:1])
+    """The first quotation of each of these fields that has one."""
+    stated = [blueprint.fields[name] for name in names if name in blueprint.fields]
+    return tuple(quotation for each in stated for quotation in each.quotations[:1])
 
 
 def _evidence(paper: Paper, pattern: str) -> tuple[Quotation, ...]:
-    """The first words of a paper that match, with the rest of their sentence."""
+    """The first words of a paper that match a pattern, with the rest of their sentence; empty where none do."""
     match = re.search(
         rf"[^.\n]{{0,{_SENTENCE // 2}}}(?:{pattern})[^.\n]{{0,{_SENTENCE // 2}}}", paper.text, re.IGNORECASE
     )
-    found = QuotedText(paper).find(match[0].strip()) if match else None
-    return (found,) if found else ()
+    quotation = QuotedText(paper).find(match[0].strip()) if match else None
+    return (quotation,) if quotation else ()
 
 
 def _settled(
     blueprint: Blueprint, kind: str, why: str, needed: tuple[str, ...], quotations: tuple[Quotation, ...]
 ) -> Route:
-    """Routed where the paper says the parameters that decide the kind, else a partial match."""
-    open_ones = [name for name in needed if name not in blueprint.fields or _is_guess(blueprint, name)]
-    if not open_ones:
+    """The route to a kind: a partial match if one of the needed fields is assumed."""
+    assumed = [name for name in needed if name not in blueprint.fields or _is_guess(blueprint, name)]
+    if not assumed:
         return Route("routed", kind, why, quotations)
-    return Route("partial match", kind, f"{why}; assumed: {', '.join(open_ones)}", quotations)
+    return Route("partial match", kind, f"{why}; assumed: {', '.join(assumed)}", quotations)
 
 
 def _is_guess(blueprint: Blueprint, name: str) -> bool:
-    return bool(blueprint.fields[name].assumed) and not blueprint.fields[name].assumed.startswith("changed by")
+    """Whether a value is neither the paper's nor a person's."""
+    stated = blueprint.fields[name]
+    return bool(stated.assumed) and not stated.is_a_persons
 
 
 def _forecasting(blueprint: Blueprint, paper: Paper) -> Route:
+    # From the most special kind to the most general one: the first that fits is taken.
     quotations = _quoted(blueprint, "family", "contract.horizon")
     if blueprint.value("asset_class") == "lob":
         why = "forecasts of order books need messages, which no kind of the family holds"
@@ -109,6 +122,7 @@ def _fraud(blueprint: Blueprint, paper: Paper) -> Route:
             r"){0,3}nodes|each node|node classification"
         ),
     )
+    # Papers on nodes speak of graphs as well, and so words about nodes decide.
     graphs = _evidence(
         paper, r"graph[- ](?:level|classification)|classif\w+ (?:\w+ ){0,3}graphs|each graph|label of (?:a|the) graph"
     )

@@ -1,4 +1,4 @@
-"""The stage ``triage``."""
+"""The stage ``triage``: which kind of task serves a blueprint, and whether its protocol is sound."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
 from openfingym.forge.triage.filling import filled
 from openfingym.forge.triage.routing import Route, route
 
+# Field, value, code of the reason, and what is wrong with it.
 _FLAWS = (
     (
         "protocol.shuffled",
@@ -34,28 +35,30 @@ class TriageStage:
         """Route the blueprint in the candidate's folder, and write it anew."""
         path = candidate.folder / "blueprint.toml"
         blueprint = candidate.blueprint or read_blueprint(path)
-        found = _given(blueprint) or route(blueprint, candidate.paper)
-        facts: dict[str, object] = {"verdict": found.verdict, "kind": found.kind, "why": found.why}
+        chosen = _persons_choice(blueprint) or route(blueprint, candidate.paper)
+        facts: dict[str, object] = {"verdict": chosen.verdict, "kind": chosen.kind, "why": chosen.why}
+        # First: a protocol that leaks is refused for that, whatever kind would serve it.
         flaws = _flaws(blueprint)
         if flaws:
             return StageResult(self.name, "refused", flaws, facts=facts)
-        if not found.kind:
-            reason = RejectionReason("no-kind", f"{found.verdict}: {found.why}", found.quotations)
+        if not chosen.kind:
+            reason = RejectionReason("no-kind", f"{chosen.verdict}: {chosen.why}", chosen.quotations)
             return StageResult(self.name, "refused", (reason,), facts=facts)
-        write_blueprint(path, filled(blueprint, found.kind, found.why))
+        write_blueprint(path, filled(blueprint, chosen.kind, chosen.why))
         return StageResult(self.name, "passed", facts=facts, files=("blueprint.toml",))
 
 
-def _given(blueprint: Blueprint) -> Route | None:
-    """The kind that a person chose."""
+def _persons_choice(blueprint: Blueprint) -> Route | None:
+    """The route to the kind that a person chose; None where nobody did."""
     kind = blueprint.fields.get("kind")
-    if kind is None or not kind.assumed.startswith("changed by"):
+    if kind is None or not kind.is_a_persons:
         return None
     return Route("routed", str(kind.value), kind.assumed)
 
 
 def _flaws(blueprint: Blueprint) -> tuple[RejectionReason, ...]:
-    """What in the protocol would give the test part away; graphs without time may be shuffled."""
+    """What in the protocol would give the test part away."""
+    # Rows without a time, as nodes of a graph, have no order to keep; a scaling of all of them leaks nevertheless.
     timeless = blueprint.value("frequency", "none") == "none"
     return tuple(
         RejectionReason(code, f"{name}: {text}", tuple(blueprint.fields[name].quotations))

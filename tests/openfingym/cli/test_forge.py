@@ -82,6 +82,29 @@ def test_a_paper_is_shown_with_its_own_words(forge: Path) -> None:
     assert text[quotation["start"] :].startswith(quotation["quote"])
 
 
+@pytest.mark.parametrize("name", ["paper.json", "read.json"])
+def test_a_damaged_record_is_named_and_hides_no_other_paper(forge: Path, tmp_path: Path, name: str) -> None:
+    copy = tmp_path / "forge"
+    shutil.copytree(forge, copy)
+    damaged = ForgeFolder.open(copy).find("order-flow").path / name
+    damaged.write_text("{[")
+    before = {row["paper"]: row for row in json.loads(call("forge", "status", forge, "--json"))}
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    for file in ("client-flow.pdf", "long-rates.txt"):
+        shutil.copy(CORPUS / file, papers)
+    command = ("forge", "run", papers, "--model", "stand-in/forge", "--out", copy, "--backend", "inline")
+    said = call(*command, status=4)
+    assert str(damaged) in said
+    assert "2 papers: 1 failed, 1 refused" in said
+    rows = {row["paper"]: row for row in json.loads(call(*command, "--json", status=4))}
+    assert [row["state"] for row in rows.values() if row["paper"].startswith("order-flow")] == ["failed"]
+    after = {row["paper"]: row for row in json.loads(call("forge", "status", copy, "--json"))}
+    changed = {key for key, row in after.items() if row != before[key]}
+    assert changed == ({damaged.parent.name} if name == "read.json" else set())
+    assert damaged.read_text() == "{["
+
+
 def test_words_are_found_and_what_tasks_share_is_drawn(forge: Path) -> None:
     hits = json.loads(call("forge", "search", forge, "shrinkage", "--json"))
     assert any(hit["key"].startswith("ten-days") for hit in hits)

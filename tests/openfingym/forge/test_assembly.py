@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from openfingym.forge.assembly.filling import UnfitError
 from openfingym.forge.assembly.shipped import blueprint_of, words_of
 from openfingym.forge.assembly.stage import AssembleStage, assembled
 from openfingym.forge.blueprint import Blueprint
+from openfingym.forge.folder import UnreadableRecordError
 from openfingym.forge.stage import CandidateTask
 from openfingym.packages.build import build_key, write_package
 from openfingym.packages.package import BuiltPackage
@@ -100,6 +102,15 @@ def test_a_hostile_column_is_no_series(tmp_path: Path) -> None:
     assert caught.value.reason.code == "data-changed"
 
 
+def test_a_metric_that_the_bank_lacks_is_left_out_and_named(tmp_path: Path) -> None:
+    lacking = metric("", 0.5).model_copy(update={"name": "log-cosh"})
+    blueprint = forecast_blueprint().model_copy(update={"metrics": [metric("mae", 0.25), lacking]})
+    files, _ = assembled(blueprint, write_data(tmp_path))
+    ours = tomllib.loads(files["task.toml"].decode())["metadata"]["openfingym"]
+    assert [(row["name"], row["weight"]) for row in ours["scoring"]["metrics"]] == [("mae", 1.0)]
+    assert "Without log-cosh" in ours["provenance"]["note"]
+
+
 def _without_metric() -> Blueprint:
     return forecast_blueprint().model_copy(update={"metrics": [metric("")]})
 
@@ -119,6 +130,16 @@ def test_what_cannot_be_a_task_is_refused_with_its_code(code: str, blueprint: Bl
     result = AssembleStage().run(_candidate(tmp_path, blueprint))
     assert (result.state, [one.code for one in result.reasons]) == ("refused", [code])
     assert not (tmp_path / "task").exists()
+
+
+@pytest.mark.parametrize("content", [None, "", "{[", "[]", '{"how": "script"}'])
+def test_a_damaged_record_of_the_data_ends_the_paper_alone(content: str | None, tmp_path: Path) -> None:
+    path = write_data(tmp_path) / "provenance.json"
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(UnreadableRecordError, match=re.escape(str(path))) as told:
+        AssembleStage().run(CandidateTask(tmp_path, None, None, forecast_blueprint()))  # type: ignore[arg-type]
+    assert f"remove {tmp_path / 'data.json'}" in str(told.value)
+    assert path.exists() == (content is not None)
 
 
 def test_data_that_may_not_be_passed_on_are_in_no_package(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def _three(found: object) -> int:
 def test_a_wrong_answer_is_asked_again_with_what_was_wrong() -> None:
     answers = Answers("nonsense", "2", "3")
     answered = ask_for(answers, "generator", "count", "Task: forge/count@1\nCount.", of_json(_three))
-    assert answered.found == 3
+    assert answered.value == 3
     assert answers.prompts[0] == "Task: forge/count@1\nCount."
     assert "no JSON" in answers.prompts[1]
     assert "found 2, expected 3" in answers.prompts[2]
@@ -72,7 +72,7 @@ def test_a_wrong_answer_is_asked_again_with_what_was_wrong() -> None:
 
 def test_after_three_tries_it_is_given_up() -> None:
     answered = ask_for(Answers("1", "2", "4", "3"), "generator", "count", "Count.", of_json(_three))
-    assert answered.found is None
+    assert answered.value is None
     assert len(answered.complaints) == 3
 
 

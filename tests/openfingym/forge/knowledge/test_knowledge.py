@@ -12,7 +12,7 @@ from openfingym.forge.blueprint import Blueprint, MetricBlueprint, Quotation, St
 from openfingym.forge.blueprint_file import write_blueprint
 from openfingym.forge.data.provenance import ForgeProvenance
 from openfingym.forge.folder import ForgeFolder, ForgeSettings
-from openfingym.forge.knowledge.base import KnowledgeBase, rebuild
+from openfingym.forge.knowledge.database import KnowledgeBase, rebuild
 from openfingym.forge.knowledge.graph import shared_graph
 from openfingym.forge.knowledge.plain_files import export_files, import_files
 from openfingym.forge.papers.harvest import harvest

@@ -12,7 +12,10 @@ from xml.sax.saxutils import escape
 import pytest
 
 from openfingym.errors import DataError
+from openfingym.forge.papers import arxiv as arxiv_client
 from openfingym.forge.papers.arxiv import Arxiv
+from openfingym.forge.papers.harvest import harvest
+from openfingym.forge.papers.limits import FILE_BYTES
 
 CORPUS = Path(__file__).parents[4] / "tests" / "forge" / "corpus"
 FEED = """<?xml version="1.0" encoding="UTF-8"?>
@@ -30,6 +33,7 @@ class Service(http.server.ThreadingHTTPServer):
     refusals: list[tuple[int, str]]
     empty_pages: int
     number_of_last: str
+    huge: str = ""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -46,6 +50,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.query(parse_qs(address.query))
         if address.path == "/e-print/2601.00001v2":
             return self.answer(200, (CORPUS / "dry-bulk.tar.gz").read_bytes())
+        if self.server.huge and address.path == f"/e-print/{self.server.huge}":
+            return self.answer(200, b"\x1f\x8b" + bytes(FILE_BYTES))
         if address.path == "/pdf/2601.00002v2":
             return self.answer(200, (CORPUS / "treasury-curve.pdf").read_bytes())
         return self.answer(404, b"no")
@@ -110,6 +116,31 @@ def test_source_comes_before_pdf_and_each_is_had_once(service: Service, tmp_path
         assert again.fetch(first)[0] == "2601.00001v2.tar.gz"
         assert again.fetch(second)[0] == "2601.00002v2.pdf"
     assert len(service.asked) == asked
+
+
+def test_a_paper_that_cannot_be_had_is_refused_and_the_others_go_on(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arxiv_client, "Arxiv", lambda cache: client(service, cache))
+    service.huge = "2601.00004v2"
+    found = {one.origin.rpartition("/abs/")[2]: one for one in harvest("arxiv:cat:q-fin.ST", cache=tmp_path)}
+    assert [number for number, one in found.items() if one.paper is not None] == ["2601.00001v2", "2601.00002v2"]
+    told = {number: one.reason.text for number, one in found.items() if one.reason is not None and one.paper is None}
+    assert told.keys() == {"2601.00003v2", "2601.00004v2", "q-fin/0601005v1"}
+    assert "withdrawn" in told["2601.00003v2"]
+    assert "larger than 32 MiB" in told["2601.00004v2"]
+    assert all(found[number].reason.code == "no-text" for number in told)  # type: ignore[union-attr]
+
+
+def test_a_service_that_is_down_refuses_no_paper(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arxiv_client, "Arxiv", lambda cache: client(service, cache))
+    harvested = harvest("arxiv:cat:q-fin.ST", cache=tmp_path)
+    next(harvested)
+    service.refusals = [(503, "3600")]
+    with pytest.raises(DataError, match="503"):
+        next(harvested)
 
 
 def test_what_goes_wrong_is_said(service: Service, tmp_path: Path) -> None:

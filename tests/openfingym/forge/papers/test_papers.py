@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 from pathlib import Path
 
@@ -113,6 +114,14 @@ def test_unlucky_files_end_with_a_reason_and_the_rest_goes_on(tmp_path: Path) ->
     bomb = found["bomb.tar.gz"].reason
     assert bomb is not None
     assert "unpacked" in bomb.text
+
+
+def test_a_file_of_many_short_paragraphs_is_given_up_soon() -> None:
+    started = time.monotonic()
+    found = read_file("many.txt", b"Word of it\n\n" * 690_000, "here")
+    assert found.reason is not None
+    assert "characters" in found.reason.text
+    assert time.monotonic() - started < 120
 
 
 def test_an_archive_reaches_nothing_outside_of_itself() -> None:

@@ -12,7 +12,7 @@ from openfingym.forge.blueprint import Blueprint, MetricBlueprint, Quotation, Qu
 from openfingym.forge.blueprint_file import read_blueprint
 from openfingym.forge.paper import Paper
 from openfingym.forge.rewards import RewardsStage
-from openfingym.forge.rewards.compared import random_calls
+from openfingym.forge.rewards.compared import random_calls, relation
 from openfingym.forge.rewards.evaluated import evaluate
 from openfingym.forge.rewards.screened import screen
 from openfingym.forge.stage import REASONS, CandidateTask, StageResult
@@ -250,6 +250,15 @@ def test_a_new_metric_is_left_out_until_a_person_installs_it(tmp_path: Path) -> 
     assert admit(scope["METRIC"]).name == "log_cosh"
     alone = run(tmp_path / "alone", blueprint(metric("log-cosh", LOG_COSH)))
     assert (alone.state, codes(alone)) == ("waiting", ["metric-new"])
+
+
+@pytest.mark.parametrize(
+    ("bank", "words"),
+    [([1.0, 2.0, 0.5, 3.0, 0.0], "the square of it"), ([1.0, -2.0, 0.5, -3.0, 0.0], None)],
+)
+def test_a_formula_follows_from_another_only_where_it_ranks_answers_alike(bank: list[float], words: str | None) -> None:
+    found = relation([value**2 for value in bank], bank)
+    assert (found.words if found else None) == words
 
 
 def test_a_direction_that_the_paper_does_not_say_is_that_of_the_formula(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The database of a forge: made again from its folders at any time, searched, shown and counted."""
+"""The knowledge base of a forge as a database: made from its folders at any time, searched, shown and counted."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from openfingym.forge.folder import PaperFolder
 from openfingym.forge.knowledge.rows import TABLES, Rows, empty_rows, paper_rows, task_rows
 
 FILE = "knowledge.db"
+"""Name of the database in the folder of a forge."""
 _OPEN, _CLOSE = "[", "]"
-"""Marks around what was found in a snippet."""
+"""Marks around the words in a snippet that were searched for."""
 
 
 @dataclass(frozen=True)
@@ -25,22 +26,26 @@ class KnowledgeHit:
     """One thing that a search found."""
 
     kind: str
-    """paper, setting, metric, decision, task or dataset."""
+    """What was found: ``paper``, ``setting``, ``metric``, ``decision``, ``task`` or ``dataset``."""
     key: str
-    """Of the paper; of a task, a metric or a data set, its name."""
+    """Key of the paper; name of a task, a metric or a data set."""
     title: str
     snippet: str
-    """Words around what was found, which stands in brackets."""
+    """Words around those that were searched for, which stand in brackets."""
 
 
 @dataclass(frozen=True)
 class Reuse:
-    """How much was taken from what was there, and how much was made."""
+    """How much of what papers needed was there already, and how much was made for them."""
 
     data_reused: int
+    """Data sets of papers that the library or an earlier paper had."""
     data_made: int
+    """Data sets of papers that were downloaded for them."""
     metrics_reused: int
+    """Metrics of papers that the bank has."""
     metrics_made: int
+    """Metrics of papers that the bank has not."""
 
 
 class KnowledgeBase:
@@ -49,8 +54,11 @@ class KnowledgeBase:
     def __init__(self, path: Path) -> None:
         """Open a database.
 
+        Args:
+            path: path of its file.
+
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such file.
         """
         import sqlite_utils
 
@@ -70,7 +78,12 @@ class KnowledgeBase:
         self._db.close()
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """All rows of a table, by their keys."""
+        """All rows of a table, in order of their keys.
+
+        Raises:
+            UsageError: there is no such table.
+        """
+        # The name becomes a part of the query.
         if table not in TABLES:
             raise UsageError(f"no table {table!r}; there are {', '.join(TABLES)}")
         return [dict(row) for row in self._db[table].rows_where(order_by=", ".join(TABLES[table]))]
@@ -79,9 +92,9 @@ class KnowledgeBase:
         """What has all of these words, the best first.
 
         Args:
-            words: words; signs are not heeded, so that nothing in them is an operator.
-            kind: only this kind of thing; all if empty.
-            most: hits at most.
+            words: the words; signs between them are left out, so that none is an operator.
+            kind: the kind of thing to look for, as :attr:`KnowledgeHit.kind` has it; empty for all.
+            most: largest number of hits.
         """
         tokens = re.findall(r"\w+", words)
         if not tokens:
@@ -90,35 +103,40 @@ class KnowledgeBase:
             "select kind, key, title, snippet(documents_fts, 3, :open, :close, '…', 12) as snippet from documents_fts "
             "where documents_fts match :words and (:kind = '' or kind = :kind) order by rank, kind, key limit :most"
         )
+        # In quotation marks, since AND, OR and NOT are operators of the search too.
         asked = {"words": " ".join(f'"{token}"' for token in tokens), "kind": kind, "most": most}
-        found = self._db.query(query, asked | {"open": _OPEN, "close": _CLOSE})
-        return [KnowledgeHit(row["kind"], row["key"], row["title"], row["snippet"]) for row in found]
+        rows = self._db.query(query, asked | {"open": _OPEN, "close": _CLOSE})
+        return [KnowledgeHit(row["kind"], row["key"], row["title"], row["snippet"]) for row in rows]
 
     def show(self, key: str) -> dict[str, Any]:
-        """All that is known of a paper, a task, a data set or a metric, by table.
+        """All rows that are about a paper, a task, a data set or a metric, by table.
+
+        Args:
+            key: key of the paper, or name of the thing.
 
         Raises:
             UsageError: nothing has this name.
         """
-        found = {}
+        tables = {}
         for table in TABLES:
             columns = self._db[table].columns_dict
-            named = {"papers": "key", "datasets": "name", "metrics": "name", "tasks": "name"}.get(table)
-            asked = [one for one in (named, "paper", "task", "dataset", "metric") if one in columns]
-            where = " or ".join(f"[{one}] = :key" for one in asked)
+            # A table names a thing in its own column, or in a column that links to it.
+            own = {"papers": "key", "datasets": "name", "metrics": "name", "tasks": "name"}.get(table)
+            naming = [column for column in (own, "paper", "task", "dataset", "metric") if column in columns]
+            where = " or ".join(f"[{column}] = :key" for column in naming)
             rows = self._db[table].rows_where(where, {"key": key}, order_by=", ".join(TABLES[table]))
-            # The text of a paper is long, and is in its own folder.
-            matching = [
+            # The text of a paper is long, and is in the paper's own folder.
+            matches = [
                 {name: value for name, value in row.items() if name != "text" or table != "papers"} for row in rows
             ]
-            if matching:
-                found[table] = matching
-        if not found:
+            if matches:
+                tables[table] = matches
+        if not tables:
             raise UsageError(f"nothing is called {key!r} in {self.path}; `openfingym forge search WORDS` finds names")
-        return found
+        return tables
 
     def reuse(self) -> Reuse:
-        """How many data sets and metrics of the papers were there already, and how many were made for them."""
+        """Count the data sets and metrics of the papers that were there already, and those that were made for them."""
         from openfingym.metrics.registry import METRICS
 
         data = self.rows("paper_datasets")
@@ -128,7 +146,11 @@ class KnowledgeBase:
         return Reuse(reused, len(data) - reused, known, len(metrics) - known)
 
     def uses(self) -> dict[str, dict[str, int]]:
-        """By how many tasks and papers each of the ``datasets`` and each of the ``metrics`` is used."""
+        """Number of tasks and papers that use each data set and each metric.
+
+        Returns:
+            Under ``datasets`` and ``metrics``, the number by name, the most used first.
+        """
         counted: dict[str, dict[str, int]] = {}
         for what, column in (("datasets", "dataset"), ("metrics", "metric")):
             names: dict[str, int] = {}
@@ -141,11 +163,11 @@ class KnowledgeBase:
 
 
 def rebuild(root: Path, *, shipped: bool = True) -> KnowledgeBase:
-    """The knowledge base of a forge, made again from its folders: whole, in place of the one that was there.
+    """Make the knowledge base of a forge again from its folders, in place of the one that was there.
 
     Args:
         root: folder of the forge.
-        shipped: whether the library's own tasks are in it, with which forged ones share data and metrics.
+        shipped: whether it holds the library's own tasks as well, with which forged ones share data and metrics.
 
     Raises:
         UsageError: there is no forge.
@@ -161,7 +183,8 @@ def rebuild(root: Path, *, shipped: bool = True) -> KnowledgeBase:
         if path.is_dir() and not path.name.startswith(".")
     ]
     if (root / "tasks").is_dir():
-        parts += [task_rows(one.name, one, shipped=False) for one in sorted((root / "tasks").iterdir()) if one.is_dir()]
+        folders = [folder for folder in sorted((root / "tasks").iterdir()) if folder.is_dir()]
+        parts += [task_rows(folder.name, folder, shipped=False) for folder in folders]
     if shipped:
         from openfingym.catalog import task_folders
 
@@ -170,10 +193,14 @@ def rebuild(root: Path, *, shipped: bool = True) -> KnowledgeBase:
 
 
 def write_rows(path: Path, parts: Iterable[Rows]) -> KnowledgeBase:
-    """A database of these rows, whole, in place of the one that was there. Of two rows with one key the fuller stays.
+    """Write a database of rows, whole or not at all, in place of the one that was there.
+
+    Args:
+        path: path of the database.
+        parts: rows by table; rows of one key are merged, so that what one lacks is taken from another.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the database cannot be written.
     """
     import sqlite3
 
@@ -183,6 +210,7 @@ def write_rows(path: Path, parts: Iterable[Rows]) -> KnowledgeBase:
     for part in parts:
         for table, rows in part.items():
             merged[table] += rows
+    # Written beside under a name of this process, and renamed: whoever reads the old one goes on reading it.
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     with store_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,6 +220,7 @@ def write_rows(path: Path, parts: Iterable[Rows]) -> KnowledgeBase:
             for table, keys in TABLES.items():
                 _fill(db, table, keys, _unique(merged[table], keys))
             _index(db)
+        # A full disk, which SQLite reports in its own way.
         except sqlite3.OperationalError as error:
             raise StoreError(
                 f"{path}: cannot be written ({error}); free some space, or choose another place"
@@ -203,14 +232,17 @@ def write_rows(path: Path, parts: Iterable[Rows]) -> KnowledgeBase:
 
 
 def _unique(rows: Iterable[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:
-    kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+    """One row for each key, in a fixed order; an empty value of a later row does not replace one that is not."""
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         key = tuple(row[name] for name in keys)
-        before = kept.get(key, {})
-        kept[key] = before | {name: value for name, value in row.items() if value or name not in before}
-    return [kept[key] for key in sorted(kept, key=str)]
+        before = merged.get(key, {})
+        merged[key] = before | {name: value for name, value in row.items() if value or name not in before}
+    # By their texts: numbers and texts in one key cannot be compared.
+    return [merged[key] for key in sorted(merged, key=str)]
 
 
+# Types of all columns of each table, since an empty table has no rows to tell them.
 _COLUMNS: Mapping[str, Mapping[str, type]] = {
     "papers": dict.fromkeys(
         (
@@ -250,12 +282,12 @@ def _fill(db: Any, table: str, keys: tuple[str, ...], rows: list[dict[str, Any]]
 
 
 def _index(db: Any) -> None:
-    """What is searched: one document for each thing that has words."""
+    """Make the table that is searched, with one document for each thing that has words."""
     db["documents"].create({"kind": str, "key": str, "title": str, "body": str})
     documents: list[dict[str, str]] = []
 
     def add(kind: str, key: str, title: str, *body: str) -> None:
-        documents.append({"kind": kind, "key": key, "title": title, "body": "\n".join(one for one in body if one)})
+        documents.append({"kind": kind, "key": key, "title": title, "body": "\n".join(text for text in body if text)})
 
     for row in db["papers"].rows:
         add("paper", row["key"], row["title"], row["title"], row["abstract"], row["text"])
@@ -263,7 +295,7 @@ def _index(db: Any) -> None:
         for row in db[table].rows:
             add("setting", row["paper"], row["name"], f"{row['name']} {row['value']}", row["quote"], row["assumed"])
     for row in db["decisions"].rows:
-        quotes = " ".join(one["quote"] for one in json.loads(row["quotations"]))
+        quotes = " ".join(quotation["quote"] for quotation in json.loads(row["quotations"]))
         add(
             "decision",
             row["paper"],
