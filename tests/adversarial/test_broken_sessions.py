@@ -21,7 +21,7 @@ from openfingym.market.session.terms import SessionOrder
 from openfingym.market.tape_writer import TapeWriter
 from openfingym.packages.package import BuiltPackage
 from openfingym_verifier import sessions
-from openfingym_verifier.creation import RolloutOrder
+from openfingym_verifier.creation import CreationRequest
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
@@ -44,7 +44,7 @@ def opened(tasks: dict[str, HiddenTask], state: Path) -> Iterator[Service]:
 
 
 async def created(service: Service, order: SessionOrder | None = None) -> Rollout:
-    return await service.create(RolloutOrder("quick-live", ttl_s=60, session=order or SessionOrder()))
+    return await service.create(CreationRequest("quick-live", ttl_s=60, session=order or SessionOrder()))
 
 
 async def step(service: Service, rollout: Rollout, number: int, action: object) -> bytes:
@@ -293,7 +293,7 @@ def test_what_is_not_a_participants_to_ask_for(tasks: dict[str, HiddenTask], tmp
         stranger = Caller("stranger", operator=False)
         for order in (SessionOrder(tape="/etc/passwd"), SessionOrder("real"), SessionOrder("real", 4)):
             with pytest.raises(Problem) as caught:
-                await service.create(RolloutOrder("quick-live", ttl_s=60, session=order), stranger)
+                await service.create(CreationRequest("quick-live", ttl_s=60, session=order), stranger)
             assert caught.value.slug == "forbidden"
         for order in (SessionOrder(tape="/etc/passwd"), SessionOrder(tape="/nowhere"), SessionOrder(duration_s=10**9)):
             with pytest.raises(Problem) as caught:

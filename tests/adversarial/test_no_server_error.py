@@ -28,7 +28,7 @@ from openfingym.packages.build import build
 from openfingym_verifier import app as http
 from openfingym_verifier.columnar import KINDS as TABLES
 from openfingym_verifier.columnar_child import TableRefused, decode
-from openfingym_verifier.creation import RolloutOrder
+from openfingym_verifier.creation import CreationRequest
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.policy import POLICIES
@@ -75,7 +75,7 @@ class Running:
 
     async def rollout(self) -> tuple[Rollout, list[tuple[bytes, bytes]]]:
         """A new one, with the header that its agent sends."""
-        rollout = await self.service.create(RolloutOrder(self.task.name, ttl_s=1e6))
+        rollout = await self.service.create(CreationRequest(self.task.name, ttl_s=1e6))
         return rollout, bearer(self._tokens.issue(rollout.id, rollout.row.expires_ns))
 
     async def ask(

@@ -30,7 +30,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import MAX_ACTION_BYTES, Step
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
 from openfingym_verifier import episode_service, ledger_schema, log
-from openfingym_verifier.creation import RolloutOrder
+from openfingym_verifier.creation import CreationRequest
 from openfingym_verifier.episodes import answer
 from openfingym_verifier.events import Created
 from openfingym_verifier.ledger import Ledger
@@ -725,7 +725,7 @@ def test_what_a_rollout_may_have_kept_is_bounded_and_survives_a_restart(
         raise AssertionError("unreachable")
 
     async def begin(service: Service) -> str:
-        rollout = await service.create(RolloutOrder(TASK, ttl_s=60))
+        rollout = await service.create(CreationRequest(TASK, ttl_s=60))
         await service.episodes.start(rollout, {}, None)
         assert await fill(service, rollout, 1) == 4
         return rollout.id

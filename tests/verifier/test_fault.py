@@ -20,7 +20,7 @@ from openfingym.errors import SubmissionError, VerifierError
 from openfingym.metrics import Score
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier.creation import RolloutOrder
+from openfingym_verifier.creation import CreationRequest
 from openfingym_verifier.fault import UNSCORABLE, find_fault
 from openfingym_verifier.intake import Submission
 from openfingym_verifier.ledger import Ledger
@@ -158,7 +158,7 @@ def test_values_at_which_scoring_fails_are_refused_and_end_rejected(
     service = running(task)
 
     async def main() -> dict[str, Any]:
-        rollout = await service.create(RolloutOrder(task.name, ttl_s=60.0))
+        rollout = await service.create(CreationRequest(task.name, ttl_s=60.0))
         for _ in range(2):  # a repetition is told the same, and costs nothing more
             with pytest.raises(Problem, match="LinAlgError") as caught:
                 await service.submit(rollout, submission(np.full(task.shape, ODD)))
@@ -176,7 +176,7 @@ def test_a_scorer_that_always_fails_is_ours(package: BuiltPackage, running: Call
     service = running(task)
 
     async def main() -> None:
-        rollout = await service.create(RolloutOrder(task.name, ttl_s=60.0))
+        rollout = await service.create(CreationRequest(task.name, ttl_s=60.0))
         with pytest.raises(VerifierError, match="valid input"):
             await service.submit(rollout, submission(np.zeros(task.shape)))
         with pytest.raises(VerifierError):
@@ -212,7 +212,7 @@ def test_an_action_at_which_an_episode_fails(
     service = running(task)
 
     async def main() -> None:
-        rollout = await service.create(RolloutOrder(task.name, ttl_s=60.0))
+        rollout = await service.create(CreationRequest(task.name, ttl_s=60.0))
         await service.episodes.start(rollout, {}, None)
         odd = {"episode": 1, "step": 1, "action": {"odd": 1}}
         if always:

@@ -20,7 +20,7 @@ from openfingym.errors import VerifierError
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
-from openfingym_verifier.creation import RolloutOrder
+from openfingym_verifier.creation import CreationRequest
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.problems import Problem
@@ -245,7 +245,7 @@ def test_the_same_key_and_rollout_make_the_same_tape(built: dict[str, BuiltPacka
     tasks = load_tasks([built[FORECAST]])
 
     async def created(service: Service) -> tuple[Any, HiddenTask]:
-        rollout = await service.create(RolloutOrder(FORECAST, ttl_s=60.0, fresh=True))
+        rollout = await service.create(CreationRequest(FORECAST, ttl_s=60.0, fresh=True))
         return rollout.row, await service.tapes.of(rollout)
 
     async def loaded(service: Service, rollout_id: str) -> HiddenTask:
@@ -271,7 +271,7 @@ def test_tapes_in_memory_are_few_and_go_with_their_rollouts(built: dict[str, Bui
 
     async def many(service: Service) -> None:
         service.tapes._most = 2
-        rollouts = [await service.create(RolloutOrder(FORECAST, ttl_s=60.0, fresh=True)) for _ in range(4)]
+        rollouts = [await service.create(CreationRequest(FORECAST, ttl_s=60.0, fresh=True)) for _ in range(4)]
         assert len(service.tapes._kept) == 2
         for rollout in rollouts:
             await service.finalize(rollout)

@@ -30,7 +30,7 @@ DEFAULT_TTL_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
-class RolloutOrder:
+class CreationRequest:
     """A request for a rollout: its task, and which hidden data it is to be on."""
 
     task: str
@@ -75,7 +75,7 @@ class RolloutOrder:
 
 
 def new_row(
-    order: RolloutOrder,
+    order: CreationRequest,
     task: HiddenTask,
     hidden: HiddenTask,
     *,
@@ -138,7 +138,7 @@ class CreationRules:
         self._instances = instances
         self._deferrals = deferrals
 
-    async def require(self, order: RolloutOrder, task: HiddenTask, caller: Caller | None) -> HiddenTask:
+    async def require(self, order: CreationRequest, task: HiddenTask, caller: Caller | None) -> HiddenTask:
         """Check every rule, and return what the rollout is to be on: the task itself, or one of its instances.
 
         Args:
@@ -161,7 +161,7 @@ class CreationRules:
             self._require_range(order, order.question_range, task, caller)
         return hidden
 
-    async def _instance(self, order: RolloutOrder, task: HiddenTask, caller: Caller | None) -> HiddenTask:
+    async def _instance(self, order: CreationRequest, task: HiddenTask, caller: Caller | None) -> HiddenTask:
         """What a rollout of a split is on: the task itself, or one of its instances.
 
         Raises:
@@ -233,7 +233,7 @@ class CreationRules:
         )
 
     def _require_range(
-        self, order: RolloutOrder, asked: QuestionRange, task: HiddenTask, caller: Caller | None
+        self, order: CreationRequest, asked: QuestionRange, task: HiddenTask, caller: Caller | None
     ) -> None:
         """Return if the caller may have a rollout of these of the task's questions alone.
 

@@ -19,7 +19,7 @@ from openfingym.verifiers.routes import NPY, NPZ
 from openfingym_verifier import documents as doc
 from openfingym_verifier.access import caller_of
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.creation import RolloutOrder
+from openfingym_verifier.creation import CreationRequest
 from openfingym_verifier.openapi import PROBLEM_RESPONSE
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
@@ -193,13 +193,13 @@ async def _task_summary(task: HiddenTask, grading: Grading | None) -> dict[str, 
     }
 
 
-def _order(body: doc.NewRollout) -> RolloutOrder:
+def _order(body: doc.NewRollout) -> CreationRequest:
     """The request for a rollout that a body makes; its ``questions`` are an order of questions, or a range as text."""
     asked = body.questions
     try:
         # Inside: an order of a session may contradict itself as well.
         session = None if body.session is None else SessionOrder(**body.session.model_dump())
-        return RolloutOrder(
+        return CreationRequest(
             body.task,
             agent=body.agent,
             seed=body.seed,

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from openfingym.results import TapePolicy
-    from openfingym_verifier.creation import RolloutOrder
+    from openfingym_verifier.creation import CreationRequest
     from openfingym_verifier.ledger_rows import RolloutRow, SeasonRecord
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller
@@ -155,7 +155,7 @@ class Service:
         """
         await self._health.require_well()
 
-    async def create(self, order: RolloutOrder, caller: Caller | None = None) -> Rollout:
+    async def create(self, order: CreationRequest, caller: Caller | None = None) -> Rollout:
         """Begin a rollout.
 
         Args:

@@ -24,7 +24,7 @@ from websockets.asyncio.client import ClientConnection
 from openfingym.errors import VenueError
 from openfingym.market.sim import peers
 from openfingym.market.sim.binance import BinanceVenue, desk
-from openfingym.market.sim.binance.keys import ApiKey, socket_payload
+from openfingym.market.sim.binance.keys import BinanceKey, socket_payload
 from openfingym.market.sim.binance.market_data import Operation
 from openfingym.market.sim.binance.wire import ApiError
 from openfingym.market.sim.events import ATOMS, ListedPair
@@ -388,7 +388,7 @@ def test_signatures_are_checked_with_the_published_vectors() -> None:
     payload = (
         "symbol=LTCBTC&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=0.1&recvWindow=5000&timestamp=1499827319559"
     )
-    key = ApiKey("k", "ann", secret=SECRET)
+    key = BinanceKey("k", "ann", secret=SECRET)
     key.check(payload, "c8db56825ae71d6d79447849e617115f4a920fa2acdcab2b053c4b2838bd6b71")
     with pytest.raises(ApiError, match="Signature"):
         key.check(payload + "0", "c8db56825ae71d6d79447849e617115f4a920fa2acdcab2b053c4b2838bd6b71")
@@ -402,13 +402,15 @@ def test_signatures_are_checked_with_the_published_vectors() -> None:
     key.check(socket_payload(params), "aa1b5712c094bc4e57c05a1a5c1fd8d88dcd628338ea863fec7b88e59fe2db24")
     assert SECRET not in repr(key)
     with pytest.raises(VenueError, match="either"):
-        ApiKey("k", "ann")
+        BinanceKey("k", "ann")
 
 
 def test_an_ed25519_signature_is_checked() -> None:
     ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
     seed = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
-    key = ApiKey("k", "ann", public=ed25519.Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw())
+    key = BinanceKey(
+        "k", "ann", public=ed25519.Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+    )
     payload = "symbol=BTCUSDT&side=SELL&type=LIMIT&timeInForce=GTC&quantity=1&price=0.2"
     payload += "&timestamp=1668481559918&recvWindow=5000"
     signature = "XtZirsmmi0noRzUfkqktvkVfxpkq/WtbLg2UOL3QGYdUBZVlqOBEMuEVw8zioY93N54NcKj9UuAXQEa9zgTDBg=="

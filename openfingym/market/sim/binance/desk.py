@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping
 
 from openfingym.market.sim.binance import market_data, trading
-from openfingym.market.sim.binance.keys import ApiKey, check_time
+from openfingym.market.sim.binance.keys import BinanceKey, check_time
 from openfingym.market.sim.binance.ledger import BinanceLedger
 from openfingym.market.sim.binance.market_data import ORDER_LIMIT, MarketDataCall, Operation
 from openfingym.market.sim.binance.wire import ApiError
@@ -91,7 +91,7 @@ class BinanceDesk:
             placed.popleft()
         return sum(time > now - 10 * SECOND for time in placed), len(placed)
 
-    def authenticate(self, name: str | None, payload: str, signature: str, params: Mapping[str, str]) -> ApiKey:
+    def authenticate(self, name: str | None, payload: str, signature: str, params: Mapping[str, str]) -> BinanceKey:
         """Check the key and the signature of a request, and return the key.
 
         Args:

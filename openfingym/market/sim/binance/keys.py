@@ -21,7 +21,7 @@ NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
 
 
 @dataclass(frozen=True)
-class ApiKey:
+class BinanceKey:
     """An API key of an account, with what checks its signatures: a secret or a public key.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from openfingym.market.sim.binance.keys import ApiKey
+from openfingym.market.sim.binance.keys import BinanceKey
 from openfingym.market.sim.binance.wire import Aggregate, aggregated
 from openfingym.market.sim.events import Event, ExchangeTrade
 from openfingym.market.sim.exchange import Exchange
@@ -23,7 +23,7 @@ class BinanceLedger(VenueLedger):
 
     def __init__(self, exchange: Exchange, faults: Faults) -> None:
         super().__init__(exchange, faults)
-        self.keys: dict[str, ApiKey] = {}
+        self.keys: dict[str, BinanceKey] = {}
         self.aggregates: dict[str, list[Aggregate]] = {
             symbol: aggregated(trades, 0) for symbol, trades in exchange.trades.items()
         }

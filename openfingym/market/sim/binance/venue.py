@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from openfingym.market.sim.binance.desk import OPERATIONS, BinanceDesk
-from openfingym.market.sim.binance.keys import ApiKey, rest_payload
+from openfingym.market.sim.binance.keys import BinanceKey, rest_payload
 from openfingym.market.sim.binance.ledger import BinanceLedger
 from openfingym.market.sim.binance.market_data import WEIGHT_LIMIT, Operation
 from openfingym.market.sim.binance.socket_api import ApiPeer
@@ -60,7 +60,7 @@ class BinanceVenue(LocalVenue):
             public: the 32 bytes of the public half of an Ed25519 key; None for a key with ``secret``.
         """
         self.exchange.accounts.require(account)
-        self.ledger.keys[name] = ApiKey(name, account, secret, public)
+        self.ledger.keys[name] = BinanceKey(name, account, secret, public)
 
     def routes(self) -> list[web.RouteDef]:
         """See :class:`LocalVenue`."""

@@ -15,7 +15,7 @@ COMPUTED = (
 )
 
 
-class MacroSeries(NamedTuple):
+class AskedSeries(NamedTuple):
     """An economic series: what it is called, in which unit it is asked for, and which changes of it make sense."""
 
     name: str
@@ -28,31 +28,31 @@ class MacroSeries(NamedTuple):
 
 
 SERIES = {
-    "PAYEMS": MacroSeries("US total nonfarm payroll employment (seasonally adjusted)", "thousand persons", 0, True),
-    "UNRATE": MacroSeries("the US unemployment rate", "%", 1, False),
-    "CPIAUCSL": MacroSeries("the US consumer price index (all items, seasonally adjusted)", None, 3, True),
-    "CPILFESL": MacroSeries("the US core consumer price index (seasonally adjusted)", None, 3, True),
-    "HOUST": MacroSeries("US housing starts (seasonally adjusted annual rate)", "thousand units", 0, True),
-    "PERMIT": MacroSeries("US building permits (seasonally adjusted annual rate)", "thousand units", 0, True),
-    "HSN1F": MacroSeries("US new home sales (seasonally adjusted annual rate)", "thousand", 0, True),
-    "RSAFS": MacroSeries("US retail sales", "million USD", 0, True),
-    "DGORDER": MacroSeries("US durable goods orders", "million USD", 0, True),
-    "BUSINV": MacroSeries("US total business inventories", "million USD", 0, True),
-    "TTLCONS": MacroSeries("US construction spending", "million USD", 0, True),
-    "BOPTEXP": MacroSeries("US exports of goods and services", "million USD", 0, True),
-    "BOPTIMP": MacroSeries("US imports of goods and services", "million USD", 0, True),
-    "INDPRO": MacroSeries("the US industrial production index", None, 2, True),
-    "TCU": MacroSeries("the US capacity utilization rate", "%", 1, False),
-    "JTSJOL": MacroSeries("US job openings (JOLTS)", "thousand", 0, True),
-    "PCEPI": MacroSeries("the US PCE price index", None, 2, True),
-    "PCEPILFE": MacroSeries("the US core PCE price index", None, 2, True),
-    "DSPIC96": MacroSeries("US real disposable personal income (chained dollars)", "billion USD", 1, True),
-    "PCEC96": MacroSeries("US real personal consumption expenditures (chained dollars)", "billion USD", 1, True),
-    "GACDFSA066MSFRBPHI": MacroSeries("the Philadelphia Fed manufacturing index", None, 1, False),
-    "GACDISA066MSFRBNY": MacroSeries("the Empire State manufacturing index", None, 1, False),
-    "WHLSLRIMSA": MacroSeries("US wholesale inventories", "million USD", 0, True),
-    "IR": MacroSeries("the US import price index", None, 1, True),
-    "IQ": MacroSeries("the US export price index", None, 1, True),
+    "PAYEMS": AskedSeries("US total nonfarm payroll employment (seasonally adjusted)", "thousand persons", 0, True),
+    "UNRATE": AskedSeries("the US unemployment rate", "%", 1, False),
+    "CPIAUCSL": AskedSeries("the US consumer price index (all items, seasonally adjusted)", None, 3, True),
+    "CPILFESL": AskedSeries("the US core consumer price index (seasonally adjusted)", None, 3, True),
+    "HOUST": AskedSeries("US housing starts (seasonally adjusted annual rate)", "thousand units", 0, True),
+    "PERMIT": AskedSeries("US building permits (seasonally adjusted annual rate)", "thousand units", 0, True),
+    "HSN1F": AskedSeries("US new home sales (seasonally adjusted annual rate)", "thousand", 0, True),
+    "RSAFS": AskedSeries("US retail sales", "million USD", 0, True),
+    "DGORDER": AskedSeries("US durable goods orders", "million USD", 0, True),
+    "BUSINV": AskedSeries("US total business inventories", "million USD", 0, True),
+    "TTLCONS": AskedSeries("US construction spending", "million USD", 0, True),
+    "BOPTEXP": AskedSeries("US exports of goods and services", "million USD", 0, True),
+    "BOPTIMP": AskedSeries("US imports of goods and services", "million USD", 0, True),
+    "INDPRO": AskedSeries("the US industrial production index", None, 2, True),
+    "TCU": AskedSeries("the US capacity utilization rate", "%", 1, False),
+    "JTSJOL": AskedSeries("US job openings (JOLTS)", "thousand", 0, True),
+    "PCEPI": AskedSeries("the US PCE price index", None, 2, True),
+    "PCEPILFE": AskedSeries("the US core PCE price index", None, 2, True),
+    "DSPIC96": AskedSeries("US real disposable personal income (chained dollars)", "billion USD", 1, True),
+    "PCEC96": AskedSeries("US real personal consumption expenditures (chained dollars)", "billion USD", 1, True),
+    "GACDFSA066MSFRBPHI": AskedSeries("the Philadelphia Fed manufacturing index", None, 1, False),
+    "GACDISA066MSFRBNY": AskedSeries("the Empire State manufacturing index", None, 1, False),
+    "WHLSLRIMSA": AskedSeries("US wholesale inventories", "million USD", 0, True),
+    "IR": AskedSeries("the US import price index", None, 1, True),
+    "IQ": AskedSeries("the US export price index", None, 1, True),
 }
 NAMES = tuple(series.name for series in SERIES.values())
 REVISED = ["PAYEMS", "HOUST", "PERMIT", "HSN1F", "RSAFS", "DGORDER", "BUSINV", "TTLCONS", "BOPTEXP", "BOPTIMP",
@@ -72,7 +72,7 @@ def _draft(text: str, as_of: str, program: Any, params: dict[str, Any], asks: tu
     return Draft(text, as_of, program, params, asks, alternatives, names, (source,), why, table)
 
 
-def _series(d: Draw, among: list[str] | None = None) -> tuple[str, MacroSeries]:
+def _series(d: Draw, among: list[str] | None = None) -> tuple[str, AskedSeries]:
     """One of all series, or of some: its id and what is known of it."""
     name = d.one(among or list(SERIES))
     return name, SERIES[name]
@@ -83,16 +83,16 @@ def _asked(d: Draw) -> str:
     return d.asked_after(shifted("2016-07-05", d.rng.randrange(0, 200)), 12)
 
 
-def _ask(series: MacroSeries, name: str = "value") -> AskedValue:
+def _ask(series: AskedSeries, name: str = "value") -> AskedValue:
     return AskedValue(name, unit=series.unit, decimals=series.decimals)
 
 
-def _unit(series: MacroSeries) -> str:
+def _unit(series: AskedSeries) -> str:
     """What follows the name of a series in a text, to state the unit."""
     return f" in {series.unit.replace('%', 'percent')}" if series.unit else " (index points)"
 
 
-def _change(series: MacroSeries) -> tuple[str, AskedValue, dict[str, Any]]:
+def _change(series: AskedSeries) -> tuple[str, AskedValue, dict[str, Any]]:
     """How a change is asked for, in percent or as a difference: in words, as an asked value, and as parameters."""
     if series.level:
         return "percentage change", percent(), {"change": "percent"}

@@ -33,7 +33,7 @@ FigureKey = tuple[str, str, str, date | None, date]
 
 
 @dataclass(frozen=True, eq=False)
-class PriceHistory:
+class InstrumentPrices:
     """Prices of an instrument, with its names and what else pages say of it."""
 
     symbol: str
@@ -85,7 +85,7 @@ class Facts:
     """
 
     seed: int
-    prices: Mapping[str, PriceHistory]
+    prices: Mapping[str, InstrumentPrices]
     reported: Mapping[str, Sequence[StatementRow]]
     points: Mapping[str, Sequence[ReleasedFigure]]
     reviews: Sequence[tuple[str, Review, datetime]]
@@ -196,13 +196,27 @@ def _prices(
     company: SimulatedCompany | None = None,
     share_class: str = "",
     actions: tuple[tuple[ShareAction, datetime], ...] = (),
-) -> PriceHistory:
+) -> InstrumentPrices:
     """The price history of an instrument from its sessions and bars."""
     days = tuple(day.date() for day in times.days)
     closed = times.close_at.as_unit("us").asi8.astype(np.int64)
     known_at = before_opening(days[0], hours)
-    return PriceHistory(symbol, name, name_zh, kind, hours, currency, unit, company, share_class, days, closed, values,
-                  actions, known_at)  # fmt: skip
+    return InstrumentPrices(
+        symbol,
+        name,
+        name_zh,
+        kind,
+        hours,
+        currency,
+        unit,
+        company,
+        share_class,
+        days,
+        closed,
+        values,
+        actions,
+        known_at,
+    )
 
 
 def _grouped(rows: Iterable[_T], group: Callable[[_T], str]) -> dict[str, Sequence[_T]]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from openfingym.suites.finsearch.world.equities import ShareAction
-from openfingym.suites.finsearch.world.pages.facts import Facts, PriceHistory
+from openfingym.suites.finsearch.world.pages.facts import Facts, InstrumentPrices
 from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address, at, later
 from openfingym.suites.finsearch.world.quoting import thirty_seconds
 from openfingym.suites.finsearch.world.roster import SimulatedCompany
@@ -30,7 +30,9 @@ def announcement_pages(facts: Facts) -> Iterator[WebPage]:
                 yield _announcement(history, history.company, action, known)
 
 
-def _announcement(history: PriceHistory, company: SimulatedCompany, action: ShareAction, known: datetime) -> WebPage:
+def _announcement(
+    history: InstrumentPrices, company: SimulatedCompany, action: ShareAction, known: datetime
+) -> WebPage:
     symbol, ex_date = history.symbol, action.ex_date.isoformat()
     chinese = company.home == "cn" and history.share_class == "A"
     name = company.name_zh if chinese else company.name
@@ -79,7 +81,7 @@ def move_pages(facts: Facts) -> Iterator[WebPage]:
                 yield _move(history, place, float(change[place - 1]), splits)
 
 
-def _move(history: PriceHistory, place: int, change: float, splits: Sequence[date]) -> WebPage:
+def _move(history: InstrumentPrices, place: int, change: float, splits: Sequence[date]) -> WebPage:
     company, day = history.company, history.days[place]
     assert company is not None
     first = max(place - YEAR + 1, 0)
@@ -148,7 +150,7 @@ def week_pages(facts: Facts) -> Iterator[WebPage]:
 
 def _week(
     facts: Facts,
-    index: PriceHistory,
+    index: InstrumentPrices,
     place_name: str,
     more: Sequence[str],
     start: int,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from openfingym.suites.finsearch.world.draws import stream
-from openfingym.suites.finsearch.world.pages.facts import Facts, KnownFigures, PriceHistory
+from openfingym.suites.finsearch.world.pages.facts import Facts, InstrumentPrices, KnownFigures
 from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address
 from openfingym.suites.finsearch.world.roster import SimulatedCompany
 from openfingym.suites.finsearch.world.statements import StatementRow
@@ -29,9 +29,9 @@ class CompanyAsOf:
     """What is known of a company at a time: a page about it is written from this."""
 
     company: SimulatedCompany
-    line: PriceHistory
+    line: InstrumentPrices
     """Prices of the share that the page is about."""
-    lines: list[PriceHistory]
+    lines: list[InstrumentPrices]
     """Prices of all its shares that trade."""
     when: datetime
     annual: list[StatementRow]
@@ -70,7 +70,7 @@ def company_pages(facts: Facts) -> Iterator[WebPage]:
                     yield from _data(about)
 
 
-def _traded(history: PriceHistory, when: datetime) -> bool:
+def _traded(history: InstrumentPrices, when: datetime) -> bool:
     """Whether a share traded in the 20 days before a time."""
     count = history.until(when)
     return count > 0 and (when.date() - history.days[count - 1]).days < 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 
-from openfingym.suites.finsearch.world.pages.facts import Facts, FigureKey, KnownFigures, PriceHistory
+from openfingym.suites.finsearch.world.pages.facts import Facts, FigureKey, InstrumentPrices, KnownFigures
 from openfingym.suites.finsearch.world.pages.page import SITES, WebPage, address
 from openfingym.suites.finsearch.world.roster import SimulatedCompany
 from openfingym.suites.finsearch.world.statements import StatementRow
@@ -32,7 +32,7 @@ _PERIODS_ZH = {"FY": "年度", "H1": "上半年", "Q1": "第一季度", "9M": "�
 
 def report_pages(facts: Facts) -> Iterator[WebPage]:
     """A page for each report of each company, in each of its languages."""
-    by_company: dict[str, list[PriceHistory]] = {}
+    by_company: dict[str, list[InstrumentPrices]] = {}
     for history in facts.prices.values():
         if history.company:
             by_company.setdefault(history.company.id, []).append(history)
