@@ -300,9 +300,9 @@ def test_a_worker_is_told_the_labels_of_a_tape_once_and_keeps_few(
         (worker,) = workers._alive
         assert len(worker._knows) == MAX_TAPES + 1
         assert "windows" in worker._knows
-        known = worker._job(tapes[1], "private", values)
+        known = worker._job(tapes[1], "private", values, None)
         assert known.grader is None
-        assert worker._job(_renamed(task, "windows/new"), "private", values).grader is task.grader
+        assert worker._job(_renamed(task, "windows/new"), "private", values, None).grader is task.grader
     finally:
         workers.close()
 

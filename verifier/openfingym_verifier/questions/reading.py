@@ -150,7 +150,8 @@ def forecasts(
 def forecast_of(connection: sqlite3.Connection, forecast: int) -> dict[str, Any] | None:
     """A forecast by its number; None where there is none."""
     for row in forecasts(connection, principal=None, after=forecast - 1, limit=1):
-        if row["forecast"] == forecast:
+        number = row["forecast"]
+        if number == forecast:
             return row | {"content": canonical_json(row["answer"]).decode()}
     return None
 
