@@ -1,12 +1,11 @@
-"""The final tables of the MIRAI suite, from rows of an event database and articles: one step for pulled and simulated
-data.
+"""The final tables of the MIRAI suite, made from rows of an event database and articles, whether pulled or simulated.
 
 | table | a row is | known |
 |---|---|---|
 | ``events`` | a day, a head, a relation of the second level and a tail | once its mentions passed the threshold |
-| ``event_totals`` | how much was written of an event on its whole day | with its last article |
+| ``event_totals`` | how much was written about an event on its whole day | with its last article |
 | ``articles`` | an article | with the first of its events |
-| ``event_articles`` | an article that tells of an event | once both are known |
+| ``event_articles`` | an event, and an article that reports it | once both are known |
 
 Mentions and articles in ``events`` are those at the time at which it became known: what came later in the day is in
 ``event_totals``.
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 THRESHOLD = 50
-"""Mentions on its day that an event must have more than, as in the paper's code."""
+"""An event must have more mentions than this on its day, as in the paper's code."""
 _EVENT = {"date": "DATE", "head": "VARCHAR", "relation": "VARCHAR", "tail": "VARCHAR"}
 _BY_FILE = "the time of the 15-minute file in which"
 
@@ -61,12 +60,14 @@ EVENT_ARTICLES = TableSpec(
 )
 SPECS = (EVENTS, EVENT_TOTALS, ARTICLES, EVENT_ARTICLES)
 
+# Mentions of an event so far on its day. RANGE, unlike ROWS, counts all rows of one time at once: they are of the same
+# file, and became known together.
 _RUNNING = """
 CREATE TABLE running AS
 SELECT *, sum(mentions) OVER (PARTITION BY day, head, relation, tail ORDER BY added RANGE UNBOUNDED PRECEDING) AS so_far
 FROM records
 """
-# An event without an article is none; it is known when both the threshold is passed and an article is there.
+# An event needs an article: it is known once the threshold is passed and an article is there, whichever is later.
 _KNOWN = """
 CREATE TABLE known AS
 SELECT day, head, relation, tail,
@@ -74,11 +75,15 @@ SELECT day, head, relation, tail,
 FROM running GROUP BY ALL
 HAVING max(so_far) > $threshold AND count(*) FILTER (url IN (SELECT url FROM texts)) > 0
 """
+# Which article reports which event. If the article comes before the event passes the threshold, the link is known with
+# the event.
 _LINKS = """
 CREATE TABLE links AS
 SELECT day, head, relation, tail, url, greatest(any_value(known_at), min(added)) AS known_at
 FROM records JOIN known USING (day, head, relation, tail) SEMI JOIN texts USING (url) GROUP BY ALL
 """
+# Every query sorts by all that tells rows apart: DuckDB's threads finish in any order, and a vault's digest is that of
+# its files' bytes.
 _TABLES = {
     "events": """
         SELECT day AS date, head, relation, tail,
@@ -120,21 +125,24 @@ def write_vault(
     """Write a vault of the final tables.
 
     Args:
-        records: rows of an event database after its cleaning, as a data frame or Parquet files: ``day``, ``head``,
-            ``relation``, ``tail``, ``mentions``, ``url`` and ``added`` (UTC).
-        texts: the articles that were kept, likewise: ``url``, ``title`` and ``text``. What has no article here is no
-            event.
-        folder: where the vault shall be; None for the store.
+        records: rows of an event database after its cleaning, as a data frame or as the path of Parquet files, with
+            the columns ``day``, ``head``, ``relation``, ``tail``, ``mentions``, ``url`` and ``added`` (UTC).
+        texts: the articles, as a data frame or as the path of Parquet files, with the columns ``url``, ``title`` and
+            ``text``. An event without an article here is left out.
+        folder: the folder to write the vault to, which must not exist; None for the store.
         name: name of the vault.
-        title: what it holds, in one line.
+        title: what the vault holds, in one line.
         sources: where the rows come from.
-        simulated: whether a simulator made them.
-        notes: further facts for the manifest.
-        threshold: mentions on its day that an event must have more than.
+        simulated: whether a simulator made the rows.
+        notes: further facts for the manifest, by name.
+        threshold: an event must have more mentions than this on its day.
+
+    Returns:
+        The written vault.
 
     Raises:
-        DataError: no event is left.
-        StoreError: it cannot be written there, or the disk is full.
+        DataError: no event has enough mentions and an article.
+        StoreError: the vault cannot be written there, or the disk is full.
     """
     with store.staging() as scratch:
         paths = final_tables(records, texts, scratch, threshold=threshold)
@@ -149,10 +157,19 @@ def write_vault(
 def final_tables(
     records: pd.DataFrame | Path | str, texts: pd.DataFrame | Path | str, scratch: Path, *, threshold: int = THRESHOLD
 ) -> dict[str, Path]:
-    """The final tables as Parquet files in ``scratch``, by their names; for arguments see :func:`write_vault`.
+    """Write the final tables as Parquet files.
+
+    Args:
+        records: rows of an event database, as for :func:`write_vault`.
+        texts: the articles, as for :func:`write_vault`.
+        scratch: the folder for the files, and for what the database spills to disk.
+        threshold: an event must have more mentions than this on its day.
+
+    Returns:
+        The path of each table's file, by the table's name.
 
     Raises:
-        DataError: no event is left.
+        DataError: no event has enough mentions and an article.
     """
     with connection(scratch) as database:
         _take(database, "records", records)
@@ -174,7 +191,12 @@ def final_tables(
 
 
 def connection(scratch: Path, *, threads: int | None = None) -> duckdb.DuckDBPyConnection:
-    """A database in memory that spills to ``scratch``, by default with as many threads as this process may use."""
+    """Open a DuckDB database in memory.
+
+    Args:
+        scratch: the folder in which it keeps what does not fit into memory.
+        threads: how many threads it uses; None for as many as this process has cores.
+    """
     import duckdb
 
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -182,18 +204,18 @@ def connection(scratch: Path, *, threads: int | None = None) -> duckdb.DuckDBPyC
         "threads": threads or machine.cores(),
     }
     database = duckdb.connect(config=settings)
-    # It would be drawn over what a command prints.
+    # The bar would be drawn over what a command prints.
     database.execute("SET enable_progress_bar = false")
     return database
 
 
 def quoted(path: Path | str) -> str:
-    """A path as a literal of SQL."""
+    """A path as a literal of SQL, for statements that take no parameters, such as COPY and CREATE VIEW."""
     return "'" + str(path).replace("'", "''") + "'"
 
 
 def _take(database: duckdb.DuckDBPyConnection, name: str, rows: pd.DataFrame | Path | str) -> None:
-    """Make rows known to a database under a name."""
+    """Make rows visible to a database under a name: files as a view, a data frame without a copy."""
     if isinstance(rows, (str, Path)):
         database.execute(f"CREATE VIEW {name} AS FROM read_parquet({quoted(rows)})")
     else:

@@ -1,1 +1,1 @@
-"""Worlds that seasons are about: what is known of economies and companies as of a time."""
+"""The worlds that seasons ask about, one simulated and one recorded: what is known of them as of a time."""

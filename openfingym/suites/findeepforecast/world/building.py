@@ -1,4 +1,4 @@
-"""The vault ``findeepforecast``: the simulated world of a season, made when it is first wanted."""
+"""The vault ``findeepforecast``: the simulated world of a season, made on first use."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ SOURCE = Source(
 
 
 def findeepforecast_vault(size: WorldSize | None = None, *, seed: int = 0) -> Vault:
-    """The vault, from the store, or made there in less than a minute.
+    """The vault of a simulated world, from the store, or made there in less than a minute.
 
     Args:
-        size: how large it is.
-        seed: the world; the same seed, size and version give the same digest.
+        size: how large the world is; None for the paper's size.
+        seed: the number from which every random draw of the world follows. The same seed, size and version of the
+            library give the same digest.
 
     Raises:
         StoreError: the store cannot be written.
@@ -50,15 +51,15 @@ def findeepforecast_vault(size: WorldSize | None = None, *, seed: int = 0) -> Va
 
 
 def write_findeepforecast(folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0) -> Vault:
-    """Write the vault to a folder, or to the store if it is None.
+    """Write the vault of a simulated world.
 
     Args:
         folder: folder that the vault is written to; it must not exist. None for the store.
-        size: how large it is.
-        seed: the world.
+        size: how large the world is; None for the paper's size.
+        seed: the number from which every random draw of the world follows.
 
     Raises:
-        StoreError: it cannot be written there, or the disk is full.
+        StoreError: the vault cannot be written there, or the disk is full.
     """
     size = size or WorldSize()
     firms = listed(size, seed)
@@ -73,6 +74,7 @@ def write_findeepforecast(folder: str | Path | None, size: WorldSize | None = No
 
 
 def _add(writer: VaultWriter, size: WorldSize, seed: int, firms: tuple[Listed, ...]) -> None:
+    """Simulate the world and add its tables."""
     reports = make_reports(size, seed, firms)
     quarters = world_quarters(size)
     figures = keep_books(firms, quarters[0][1] - 1, len(quarters), seed)
@@ -84,7 +86,10 @@ def _add(writer: VaultWriter, size: WorldSize, seed: int, firms: tuple[Listed, .
     writer.add(specs.MACRO_SERIES, series)
     writer.add(specs.RELEASE_CALENDAR, _until(size, calendar))
     writer.add(specs.MACRO, values)
+    # Stories are due from six weeks before the season on, so that there are base rates for its first questions, until
+    # 14 weeks after its end, which is further than any question asks.
     begin, end = size.season - timedelta(weeks=6), size.season + timedelta(weeks=size.weeks + 14)
+    # A smaller world has fewer stories, but still some of every economy.
     density = sum(size.companies.values()) / sum(WorldSize().companies.values())
     news, rulings = story_frames([_company(firm) for firm in firms], begin, end, seed, density=max(density, 0.1))
     writer.add(specs.NEWS, [news, notices_frame(size, seed, reports, figures, releases)])
@@ -92,7 +97,7 @@ def _add(writer: VaultWriter, size: WorldSize, seed: int, firms: tuple[Listed, .
 
 
 def _until(size: WorldSize, frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are known when the world ends."""
+    """The rows of a calendar that are known by the end of the world's last day."""
     return frame[frame["known_at"] < datetime.combine(size.last_day + timedelta(days=1), time(0), UTC)]
 
 
@@ -127,6 +132,11 @@ def _company(firm: Listed) -> Company:
 
 
 def recipe_of(size: WorldSize, seed: int) -> str:
-    """Hex SHA-256 of what decides the rows of a vault: its seed, its size and the simulator's version."""
+    """Hex SHA-256 of everything that decides the rows of a vault: its seed, its size and the simulator's version.
+
+    Args:
+        size: how large the world is.
+        seed: the number from which every random draw of the world follows.
+    """
     stated = {name: str(value) for name, value in asdict(size).items()}
     return sha256_of_json({"version": VERSION, "size": stated, "seed": seed})

@@ -1,4 +1,4 @@
-"""Rows of the table of reported figures: what each report says, and what is restated later."""
+"""Rows of the table ``reported``: the figures of each report, and those that are restated later."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from openfingym.suites.findeepforecast.world.books import Floats
 
 TAKEN_BACK = 0.03
-"""Of a quarter's revenue, the part that a restatement takes back."""
+"""The share of a quarter's revenue that a restatement takes back."""
 
 
 def reported_frame(reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats]) -> pd.DataFrame:
@@ -29,18 +29,25 @@ def reported_frame(reports: Sequence[QuarterlyReport], figures: Mapping[str, Flo
     """
     import pandas as pd
 
-    out = [report for report in reports if report.published is not None]
-    parts = [_rows(out, figures, [report.published for report in out])]
-    again = [report for report in out if report.restated is not None]
-    if again:
-        parts.append(_rows(again, _restated(again, figures), [report.restated for report in again]))
-    whole = pd.concat(parts, ignore_index=True)
-    return whole.sort_values(["known_at", "symbol", "item"], kind="stable", ignore_index=True)
+    published = [report for report in reports if report.published is not None]
+    parts = [_rows(published, figures, [report.published for report in published])]
+    restated = [report for report in published if report.restated is not None]
+    if restated:
+        parts.append(_rows(restated, _restated(restated, figures), [report.restated for report in restated]))
+    rows = pd.concat(parts, ignore_index=True)
+    return rows.sort_values(["known_at", "symbol", "item"], kind="stable", ignore_index=True)
 
 
 def _rows(
     reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats], known: Sequence[datetime | None]
 ) -> pd.DataFrame:
+    """One row for each item of each report.
+
+    Args:
+        reports: the reports.
+        figures: figures by item, each float64[companies, quarters]; what is NaN is not reported.
+        known: the time at which each report's figures became known.
+    """
     import pandas as pd
 
     firms = np.array([report.firm.number for report in reports])
@@ -64,12 +71,18 @@ def _rows(
 
 
 def _restated(reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Figures after a part of revenue was taken back, with the tax on it and what was never owed by customers."""
+    """The figures that a restatement changes: a part of revenue is taken back, since customers never owed it.
+
+    Returns:
+        The new figures by item, NaN but for the quarters of the given reports.
+    """
     changed: dict[str, Floats] = {}
     firms = np.array([report.firm.number for report in reports])
     quarter = np.array([report.quarter for report in reports])
-    scale = np.array([1.0 if report.firm.economy.code == "JP" else 10.0 for report in reports])
+    scale = np.array([report.firm.units_per_million for report in reports])
     taken = np.round(TAKEN_BACK * figures["Revenue"][firms, quarter] * scale) / scale
+    # A fifth of it had been set aside for tax. Assets fall by `taken`, debts by `tax` and equity by `net`, so that the
+    # balance sheet still adds up; cash is what it was, as lower receivables make up for lower income.
     tax = np.minimum(np.round(0.2 * taken * scale) / scale, figures["Income Tax Expense"][firms, quarter])
     net = taken - tax
     changes = {

@@ -1,4 +1,4 @@
-"""Names of companies that do not exist: syllables that are put together, and none twice."""
+"""Names and symbols of companies that do not exist, put together from syllables; none comes twice."""
 
 from __future__ import annotations
 
@@ -35,11 +35,15 @@ _FORMS = {"US": "Inc", "CN": "Co", "HK": "Holdings", "JP": "Corp", "UK": "plc", 
 
 
 def stems(seed: int) -> Iterator[tuple[str, Iterator[str]]]:
-    """For each economy, first words of names without end; no two of a world are the same.
+    """For each economy, an endless supply of first words of names. No word comes twice in a world.
+
+    Args:
+        seed: the number from which every random draw of the world follows.
 
     Yields:
-        The code of the economy, and its words.
+        The code of an economy, and the iterator of its words.
     """
+    # One set for all economies, from which words are drawn as they are asked for.
     taken: set[str] = set()
     for code, parts in _SYLLABLES.items():
         yield code, _drawn(parts, stream(seed, "names", code), taken)
@@ -54,12 +58,18 @@ def _drawn(parts: tuple[tuple[str, ...], ...], rng: np.random.Generator, taken: 
 
 
 def full_name(code: str, stem: str, ending: str) -> str:
-    """A company's name, such as ``Halamere Devices Inc``."""
+    """A company's name, such as ``Halamere Devices Inc``.
+
+    Args:
+        code: code of the economy, which decides the legal form.
+        stem: first word of the name.
+        ending: word for the business of the company.
+    """
     return f"{stem} {ending} {_FORMS[code]}"
 
 
 class Symbols:
-    """Makes symbols of names; no two are the same, and none is one of a real exchange, which have no such ending."""
+    """Makes symbols from names. No two are the same, and the ending keeps them apart from those of real exchanges."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -68,10 +78,11 @@ class Symbols:
         """The symbol of a company.
 
         Args:
-            code: its economy.
+            code: code of the company's economy.
             stem: first word of its name.
-            number: its place among those of its economy.
+            number: its place among the companies of its economy, from 0.
         """
+        # Symbols are numbers there. 7 has no divisor in common with the primes 997 and 9973, so none comes twice.
         if code in {"CN", "HK", "JP"}:
             digits = {
                 "CN": 660_000 + number * 7 % 9973,
@@ -79,6 +90,7 @@ class Symbols:
                 "JP": 2_000 + number * 7 % 997,
             }
             return f"{digits[code]}.{code}"
+        # First letter and consonants, such as HLMR of Halamere; a further letter tells those apart that are the same.
         letters = stem.upper()
         short = letters[0] + "".join(letter for letter in letters[1:] if letter not in "AEIOU")[:3]
         for extra in ("", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ"):

@@ -18,7 +18,7 @@ import numpy as np
 from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.macro import Release, closed_day
 from openfingym.suites.findeepforecast.world.periods import MONTHS, label
-from openfingym.suites.findeepforecast.world.reports import QuarterlyReport, at
+from openfingym.suites.findeepforecast.world.reports import QuarterlyReport, utc_time
 from openfingym.suites.findeepforecast.world.size import BY_CODE, WorldSize
 from openfingym.suites.findeepforecast.world.statistics import SimulatedStatistic
 from openfingym.suites.finsearch.world.draws import stream
@@ -64,11 +64,11 @@ def notices_frame(
     """Rows of the table ``news``: texts without a story."""
     import pandas as pd
 
-    first = at(size.season - timedelta(days=366 * YEARS_OF_TEXTS), "00:00", "UTC")
+    first = utc_time(size.season - timedelta(days=366 * YEARS_OF_TEXTS), "00:00", "UTC")
     found = [*_of_reports(seed, reports, figures), *_of_releases(seed, releases), *_of_weeks(releases)]
     found.append(_storm(size, seed))
     kept = sorted((one for one in found if one.at >= first), key=lambda one: (one.at, one.name))
-    last = at(size.last_day + timedelta(days=1), "00:00", "UTC")
+    last = utc_time(size.last_day + timedelta(days=1), "00:00", "UTC")
     rows = [
         (one.name, one.at, one.source, one.official, one.subject, "", one.title, one.body, one.at)
         for one in kept
@@ -188,7 +188,7 @@ def _poll(seed: int, release: Release, earlier: Release | None) -> Iterator[Noti
     step = abs(one.start if one.form in {"rate", "level"} else value) * (one.noise or 0.01)
     step = max(0.1, step) if one.form == "yearly" else step
     expected = round(value + 0.5 * step * float(rng.standard_normal()), one.decimals) + 0.0
-    told = at(when.date() - timedelta(days=int(rng.integers(3, 7))), "12:00", "UTC")
+    told = utc_time(when.date() - timedelta(days=int(rng.integers(3, 7))), "12:00", "UTC")
     if told <= earlier.prints[0][1]:
         return
     period = label(release.period_end, one.frequency)
@@ -221,7 +221,7 @@ def _of_weeks(releases: Sequence[Release]) -> Iterator[Notice]:
 
 def _storm(size: WorldSize, seed: int) -> Notice:
     day = closed_day(size, seed)
-    return Notice(f"closed-HK-{day}", at(day, "05:40", "Asia/Hong_Kong"), "Stock Exchange of Hong Kong", True, "HK",
+    return Notice(f"closed-HK-{day}", utc_time(day, "05:40", "Asia/Hong_Kong"), "Stock Exchange of Hong Kong", True, "HK",
                   f"Markets of Hong Kong stay closed on {day.day} {MONTHS[day.month]} {day.year}",
                   "A typhoon signal is in force, and there will be no session today. No closing values of today will "
                   "be published.")  # fmt: skip

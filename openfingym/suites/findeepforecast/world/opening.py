@@ -20,16 +20,19 @@ _CLASSES = {
     RECORDED: (f"{_WORLD}recorded", "RecordedWorld"),
 }
 DIGITS = 12
-"""Digits of a digest that a name has at least."""
+"""The fewest hexadecimal digits of a digest by which a name may state one vault."""
 
 
 def vault_name(vault: Vault) -> str:
-    """The name by which this very vault is found again, such as ``findeepforecast@1f2e...``."""
+    """The name by which exactly this vault is found again, such as ``findeepforecast@1f2e...``."""
     return f"{vault.name}@{vault.digest}"
 
 
 def is_simulated(name: str) -> bool:
-    """Whether the world of a vault is made up, by the vault's name.
+    """Whether the world of a vault is simulated.
+
+    Args:
+        name: name of the vault, as for :func:`find_vault`.
 
     Raises:
         UsageError: no vault of this name is a world.
@@ -43,13 +46,14 @@ def is_simulated(name: str) -> bool:
     return kind == SIMULATED
 
 
+# Kept, so that all who ask for a name get one object: what worlds read of a vault is kept with the object.
 @functools.lru_cache(maxsize=4)
 def find_vault(name: str) -> Vault:
-    """The vault of a name, from the store, or made there where it is one that this version makes.
+    """The vault of a name: opened from the store, or made there if this version of the library makes it.
 
     Args:
-        name: ``findeepforecast`` or ``bundled`` for the one that this version makes, or one of these with ``@`` and the
-            digest, or its beginning.
+        name: ``findeepforecast`` or ``bundled`` for the vault that this version makes, or one of these with ``@`` and
+            the digest of a vault or the first digits of it.
 
     Raises:
         UsageError: no vault of the name is a world; or it is another version's, and this machine does not have it.
@@ -59,27 +63,33 @@ def find_vault(name: str) -> Vault:
     kind, _, digest = name.partition("@")
     if digest:
         try:
-            found = Vault.open(f"{kind}@{digest[:DIGITS]}")
+            vault = Vault.open(f"{kind}@{digest[:DIGITS]}")
         except (UsageError, StoreError):
-            found = _own(simulated)
+            # Not in the store, but it may be the one that this version makes.
+            vault = _own(simulated)
     else:
-        found = _own(simulated)
-    if not found.digest.startswith(digest):
+        vault = _own(simulated)
+    # The store knows vaults by their first digits alone; the rest of the digest must be right too.
+    if not vault.digest.startswith(digest):
         raise UsageError(
             f"the vault {kind}@{digest[:DIGITS]} is not in the store, and this version of openfingym makes "
-            f"{kind}@{found.digest[:DIGITS]}, which is another world; go on with the version that made it, or begin a "
+            f"{kind}@{vault.digest[:DIGITS]}, which is another world; go on with the version that made it, or begin a "
             "series of another name"
         )
-    return found
+    return vault
 
 
 def open_world(vault: Vault, as_of: datetime) -> KnownWorld:
     """The world of a vault as of a time.
 
     Args:
-        vault: a vault whose name is one of a world.
-        as_of: the time as of which it is seen, with its time zone.
+        vault: a vault that holds a world, by its name.
+        as_of: the time as of which the world is seen, with a time zone.
+
+    Raises:
+        UsageError: no vault of this name is a world.
     """
+    # Refuses a vault that is no world.
     is_simulated(vault.name)
     module, name = _CLASSES[vault.name]
     make = cast("Callable[[Vault, datetime], KnownWorld]", getattr(importlib.import_module(module), name))
@@ -87,7 +97,7 @@ def open_world(vault: Vault, as_of: datetime) -> KnownWorld:
 
 
 def _own(simulated: bool) -> Vault:
-    """The vault that this version makes."""
+    """The vault that this version of the library makes."""
     if simulated:
         building = importlib.import_module(f"{_WORLD}building")
         return cast("Vault", building.findeepforecast_vault())

@@ -1,4 +1,4 @@
-"""Whether an event happened, by what the world records of its story."""
+"""Whether an event happened as asked, by what the simulated world records of its story."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from openfingym.errors import UsageError
 from openfingym.suites.findeepforecast.problem import ForecastEvent
 
 CONDITIONS = ("happens", "at_least", "at_most", "detail")
-"""What may be asked of an event of the simulated world: that it happens; that its amount is at least, or at most,
-so much; that a detail is part of it, which the record has as an amount of one."""
+"""What may be asked of an event of the simulated world: that it happens; that its amount is at least, or at most, the
+threshold; that a detail is part of it, for which the record has an amount of 1, and 0 if it is not.
+"""
 
 
 def decided(event: ForecastEvent, happened_on: date | None, amount: float | None) -> bool:
     """Whether an event happened as asked.
 
     Args:
-        event: what was asked.
-        happened_on: the day that the world records for its story; None where it did not happen.
-        amount: the amount that it records; None where it has none.
+        event: the event that was asked about.
+        happened_on: the day on which it happened, as the world records it; None if it did not happen.
+        amount: the amount that the world records; None if it records none.
 
     Raises:
         UsageError: the condition is none of :data:`CONDITIONS`.
@@ -38,4 +39,5 @@ def decided(event: ForecastEvent, happened_on: date | None, amount: float | None
         return False
     if event.condition == "at_most":
         return amount <= event.threshold
+    # The amount of a detail is 0 or 1, whatever the threshold.
     return amount >= (0.5 if event.condition == "detail" else event.threshold)

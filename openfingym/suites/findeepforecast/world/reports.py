@@ -56,7 +56,7 @@ def world_quarters(size: WorldSize) -> list[tuple[int, int]]:
     return quarters(size.first_day + timedelta(days=150), size.last_day - timedelta(days=31))
 
 
-def at(day: date, clock: str, zone: str) -> datetime:
+def utc_time(day: date, clock: str, zone: str) -> datetime:
     """A local time, in UTC."""
     return datetime.combine(day, time.fromisoformat(clock), ZoneInfo(zone)).astimezone(UTC)
 
@@ -111,8 +111,8 @@ def _of(
         annual = end.month == firm.year_end
         delay = usual + (ANNUAL_DELAY if annual else 0) + 4 * draws[0] - 2
         day = days.from_on(end + timedelta(days=round(delay)))
-        planned = at(day, clock, firm.economy.zone)
-        told = at(day - timedelta(days=45 + int(30 * draws[1])), "09:00", firm.economy.zone)
+        planned = utc_time(day, clock, firm.economy.zone)
+        told = utc_time(day - timedelta(days=45 + int(30 * draws[1])), "09:00", firm.economy.zone)
         dates = tuple(_moved(planned, told, day, clock, firm.economy.zone, days, draws))
         published = dates[-1][0] if dates[-1][0].date() <= size.last_day else None
         if dates[0][1].date() > size.last_day:
@@ -132,18 +132,18 @@ def _moved(
     step = 1 + int(5 * draws[3])
     if draws[2] < MOVED:
         new = days.from_on(day, step if draws[4] < 0.7 else -min(step, 3))
-        notice = at(min(new, day) - timedelta(days=2 + int(9 * draws[5])), "18:00", zone)
-        yield at(new, clock, zone), max(notice, told + timedelta(hours=1))
+        notice = utc_time(min(new, day) - timedelta(days=2 + int(9 * draws[5])), "18:00", zone)
+        yield utc_time(new, clock, zone), max(notice, told + timedelta(hours=1))
     elif draws[2] < MOVED + LATE:
-        yield at(days.from_on(day, min(step, 3)), clock, zone), planned - timedelta(minutes=30)
+        yield utc_time(days.from_on(day, min(step, 3)), clock, zone), planned - timedelta(minutes=30)
     elif draws[2] < MOVED + LATE + EARLY:
-        early = at(days.from_on(day, -1 - step % 2), clock, zone)
+        early = utc_time(days.from_on(day, -1 - step % 2), clock, zone)
         yield early, early
 
 
 def _without_some(found: list[QuarterlyReport], size: WorldSize, seed: int, asked: int) -> list[QuarterlyReport]:
     """The reports, of which some of the season never come, nor any later one of their companies."""
-    begin, end = (at(size.season + timedelta(weeks=weeks), "00:00", "UTC") for weeks in (1, size.weeks))
+    begin, end = (utc_time(size.season + timedelta(weeks=weeks), "00:00", "UTC") for weeks in (1, size.weeks))
     among = [report for report in found if report.quarter == asked and begin <= report.dates[-1][0] < end]
     firms = {report.firm.number for report in found}
     count = min(max(round(NEVER * len(firms)), 1), len(among))

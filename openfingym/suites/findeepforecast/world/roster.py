@@ -1,4 +1,4 @@
-"""Who is in the simulated world: companies, members of nine indices, with their sectors and fiscal years."""
+"""The companies of the simulated world: members of nine indices, with their sectors and fiscal years."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Sector:
     """A sector, and how its companies do business.
 
     Attributes:
-        name: its name.
-        endings: last words of names.
+        name: name of the sector.
+        endings: words with which the names of its companies may end.
         margin: share of revenue that remains after the cost of revenue.
         overhead: share of revenue spent on selling and administration.
-        research: share of revenue spent on research; 0 for none.
-        growth: growth of revenue a year.
-        season: how much the quarters of a year differ.
-        noise: standard deviation of a quarter's revenue around its course.
-        stock: days of cost held as inventory; 0 for none.
-        plant: property, plant and equipment, in revenues of a quarter.
+        research: share of revenue spent on research; 0 if the sector reports none.
+        growth: growth of revenue a year, as a share.
+        season: how much the quarters of a year differ regularly, as a share of revenue.
+        noise: how much the revenue of a quarter differs from its regular course, as a share of it.
+        stock: inventory, in days of the cost of revenue; 0 if the sector holds none.
+        plant: property, plant and equipment, in times the revenue of a quarter.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Sector:
 
 
 BANKS = "Financials"
+"""Name of the sector whose companies are banks. Banks have books of their own, so most of its figures are 0."""
 SECTORS = (
     Sector("Information Technology", ("Devices", "Systems", "Software"), 0.56, 0.18, 0.14, 0.10, 0.05, 0.022, 55, 1.2),
     Sector("Industrials", ("Engineering", "Motion", "Works"), 0.31, 0.14, 0.03, 0.05, 0.05, 0.020, 80, 1.6),
@@ -59,16 +60,16 @@ SECTORS = (
 
 @dataclass(frozen=True)
 class Listed:
-    """A company of the world, with what its books are made from.
+    """A company of the world, with the traits from which its books are made.
 
     Attributes:
-        number: its place in the world.
-        symbol: ticker with its market, such as ``HLMR.US``.
+        number: place of the company among all companies of the world, from 0.
+        symbol: ticker with the code of the economy, such as ``HLMR.US``.
         name: name of the company.
-        economy: code of the economy in which the company is listed, such as ``US``.
+        economy: the economy in which the company is listed.
         indices: names of the indices of which it is a member.
-        sector: its sector.
-        year_end: last month of its fiscal year.
+        sector: the sector of the company.
+        year_end: the month with which its fiscal year ends, from 1 to 12.
     """
 
     number: int
@@ -85,21 +86,39 @@ class Listed:
         return self.sector.name == BANKS
 
     @property
+    def units_per_million(self) -> float:
+        """How many of the units in which it reports make up a million: Japanese companies report whole millions, all
+        others tenths of a million.
+        """
+        return 1.0 if self.economy.code == "JP" else 10.0
+
+    @property
     def shift(self) -> int:
-        """Months by which its quarters end after those of the calendar; a quarter is called by that of the calendar in
-        which most of it lies, as one that ends in October is a third quarter.
+        """How many months after the calendar's quarters its own quarters end; -1 is a month before them.
+
+        A quarter has the name of the calendar quarter in which most of it lies: one that ends in October is a third
+        quarter.
         """
         return (0, 1, -1)[self.year_end % 3]
 
 
 def listed(size: WorldSize, seed: int) -> tuple[Listed, ...]:
-    """The companies of a world, economy by economy."""
+    """Draw the companies of a world.
+
+    Args:
+        size: how many companies each economy has.
+        seed: the number from which every random draw of the world follows.
+
+    Returns:
+        The companies, economy by economy, in the order of their numbers.
+    """
     words = dict(stems(seed))
     symbols = Symbols()
-    found: list[Listed] = []
+    companies: list[Listed] = []
     for code, count in size.companies.items():
         economy = BY_CODE[code]
         rng = stream(seed, "roster", code)
+        # Sectors take turns, so that each economy has companies of all of them.
         first_sector = int(rng.integers(len(SECTORS)))
         for number in range(count):
             stem = next(words[code])
@@ -109,9 +128,9 @@ def listed(size: WorldSize, seed: int) -> tuple[Listed, ...]:
             if sector.name == BANKS:
                 # Banks keep the quarters of the calendar.
                 year_end = 3 if code == "JP" else 12
-            found.append(
+            companies.append(
                 Listed(
-                    len(found),
+                    len(companies),
                     symbols.of(code, stem, number),
                     name,
                     economy,
@@ -120,11 +139,20 @@ def listed(size: WorldSize, seed: int) -> tuple[Listed, ...]:
                     year_end,
                 )
             )
-    return tuple(found)
+    return tuple(companies)
 
 
 def _indices(code: str, number: int, count: int) -> tuple[str, ...]:
-    """Of 516 of the US, 84 are in both indices and 16 in the NASDAQ 100 alone; of 300 of China 22 in the HSI too."""
+    """The indices of which a company is a member.
+
+    In the default world 84 of 516 US companies are in both indices and 16 in the NASDAQ 100 alone, and 22 of 300
+    Chinese companies are in the HSI too. Other worlds keep these shares.
+
+    Args:
+        code: code of the economy.
+        number: place of the company among those of its economy, from 0.
+        count: how many companies the economy has.
+    """
     if code == "US":
         alone, both = _share(count, 16, 516), _share(count, 84, 516)
         if number < alone:

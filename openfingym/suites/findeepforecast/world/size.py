@@ -1,4 +1,4 @@
-"""How large the simulated world is, and the economies that it has."""
+"""The size of the simulated world, and its economies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ TOKYO = Hours("XTKS", "Asia/Tokyo", "09:00", "15:30")
 FRANKFURT = Hours("XETR", "Europe/Berlin", "09:00", "17:30")
 PARIS = Hours("XPAR", "Europe/Paris", "09:00", "17:30")
 SINGAPORE = Hours("XSES", "Asia/Singapore", "09:00", "17:00")
-FIRST_SEASON, LAST_SEASON = date(2025, 1, 6), date(2025, 12, 1)
+LAST_TRADING_DAY = date(2026, 6, 26)
+"""The last day for which the exchanges' holidays are sure to be known; their calendars end with June 2026."""
+MOST_COMPANIES = 900
+"""The most companies of an economy. Symbols of digits are only different for the first 997 (see ``names``)."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +24,15 @@ class Economy:
     """An economy of the world.
 
     Attributes:
-        code: its code in :data:`~openfingym.suites.findeepforecast.problem.ECONOMIES`.
-        name: its name in questions.
+        code: code of the economy, one of :data:`~openfingym.suites.findeepforecast.problem.ECONOMIES`.
+        name: name of the economy in questions.
         currency: code of the currency in which its companies report.
-        per_dollar: currency units of a US dollar at the beginning, roughly.
-        hours: sessions of its exchange, and its time zone.
-        report_at: hours of the day at which companies publish their reports, local time.
-        delays: days from the end of a quarter to its report, from the first company to the last.
-        year_ends: last months of companies' fiscal years, in turn; some are no ends of a quarter of the calendar.
+        per_dollar: price of a US dollar in that currency when the world begins, roughly.
+        hours: days and hours at which its exchange is open, with its time zone.
+        report_at: times of day at which companies publish their reports, in local time; each company keeps to one.
+        delays: the fewest and the most days from the end of a quarter to a company's report on it.
+        year_ends: months with which fiscal years end, from 1 to 12; a company's is drawn from these, so that a month
+            that stands more often is likelier. Some are not the last month of a calendar quarter.
     """
 
     code: str
@@ -42,7 +46,7 @@ class Economy:
 
     @property
     def zone(self) -> str:
-        """Its time zone (IANA)."""
+        """Name of its time zone, such as ``Asia/Tokyo``."""
         return self.hours.zone
 
 
@@ -57,21 +61,27 @@ ECONOMIES_OF_WORLD = (
     Economy("FR", "France", "EUR", 0.88, PARIS, ("07:00", "17:45"), (28, 56), (12, 12, 12, 6)),
     Economy("SG", "Singapore", "SGD", 1.31, SINGAPORE, ("07:30", "17:30"), (30, 52), (12, 12, 3)),
 )  # fmt: skip
-BY_CODE = {one.code: one for one in ECONOMIES_OF_WORLD}
+BY_CODE = {economy.code: economy for economy in ECONOMIES_OF_WORLD}
 
 
 @dataclass(frozen=True)
 class WorldSize:
-    """How large it is. The defaults are the paper's: 1,314 companies that are members of nine indices, ten weeks from
-    27 October 2025.
+    """The size of a world. The defaults are the paper's: 1,314 companies that are members of nine indices, and ten
+    weeks from 27 October 2025.
 
     Attributes:
-        us, cn, hk, jp, uk, de, fr, sg: companies of each economy. Of those of the US a share is in the NASDAQ 100, and
-            some of them in it alone; some of China's are in the HSI too.
-        first_day: first day of everything.
-        season: Monday of the season's first week.
-        weeks: weeks of the season.
-        last_day: last day of everything.
+        us: how many companies the United States have; a share of them is in the NASDAQ 100, some of these in it alone.
+        cn: how many companies China has; some of them are in the HSI too.
+        hk: how many companies Hong Kong has.
+        jp: how many companies Japan has.
+        uk: how many companies the United Kingdom has.
+        de: how many companies Germany has.
+        fr: how many companies France has.
+        sg: how many companies Singapore has.
+        first_day: the first day of the world; nothing is known of the time before.
+        season: the Monday of the season's first week.
+        weeks: how many weeks the season has.
+        last_day: the last day of the world, by which the season's questions are decided.
     """
 
     us: int = 516
@@ -89,12 +99,14 @@ class WorldSize:
 
     def __post_init__(self) -> None:
         counts = self.companies
-        if min(counts.values()) < 1 or max(counts.values()) > 900:
-            raise UsageError(f"{self}: expected 1 to 900 companies in each economy")
+        if min(counts.values()) < 1 or max(counts.values()) > MOST_COMPANIES:
+            raise UsageError(f"{self}: expected 1 to {MOST_COMPANIES} companies in each economy")
+        # Three years, so that every series and company has a past to forecast from.
         if not date(2021, 1, 4) <= self.first_day <= self.season - timedelta(days=3 * 365):
             raise UsageError(f"{self}: expected a first day from 2021-01-04 to three years before the season")
-        if not self.season + timedelta(weeks=self.weeks + 14) <= self.last_day <= date(2026, 6, 26):
-            raise UsageError(f"{self}: expected a last day from 14 weeks after the season to 2026-06-26")
+        # Fourteen weeks: questions ask about a day at most 92 days after they are generated.
+        if not self.season + timedelta(weeks=self.weeks + 14) <= self.last_day <= LAST_TRADING_DAY:
+            raise UsageError(f"{self}: expected a last day from 14 weeks after the season to {LAST_TRADING_DAY}")
 
     @classmethod
     def small(cls) -> Self:
@@ -103,5 +115,5 @@ class WorldSize:
 
     @property
     def companies(self) -> dict[str, int]:
-        """Companies by economy."""
-        return {one.code: int(getattr(self, one.code.lower())) for one in ECONOMIES_OF_WORLD}
+        """How many companies each economy has, by its code."""
+        return {economy.code: int(getattr(self, economy.code.lower())) for economy in ECONOMIES_OF_WORLD}

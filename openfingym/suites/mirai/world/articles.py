@@ -1,4 +1,4 @@
-"""Writing the articles of a simulated world: a title and some paragraphs in words of their own."""
+"""Writing the articles of a simulated world: a title and some paragraphs, put together from frames and clauses."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 REMEMBERED = 4
-"""Earlier acts of a pair that articles may come back to."""
-# Not strftime's, which follow the machine's language.
+"""How many of a country's last acts towards another articles may come back to."""
+# Not strftime's, whose names follow the locale of the process.
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
@@ -40,7 +40,13 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 class Writer:
-    """Writes the articles of a world day by day, and remembers what was written of before."""
+    """Writes the articles of a world day by day, and remembers earlier acts, to which articles may come back.
+
+    Args:
+        countries: the countries of the world, in the order by which acts number them.
+        first_day: the date of day 0.
+        seed: seed of the wording, which changes nothing of what happens.
+    """
 
     def __init__(self, countries: tuple[ListedCountry, ...], first_day: date, seed: int) -> None:
         self._names = tuple(_names(country) for country in countries)
@@ -49,11 +55,20 @@ class Writer:
         self._past: dict[tuple[int, int], deque[Act]] = {}
 
     def write(self, day: int, articles: list[Coverage]) -> list[tuple[str, str, str]]:
-        """Title, text and outlet of each article of a day."""
+        """Write the articles of a day; days are written in order.
+
+        Args:
+            day: the day, counted from 0 at the first day of the world.
+            articles: what each of its articles reports.
+
+        Returns:
+            The title, text and outlet of each article, in the same order.
+        """
         written, titles = [], set()
         for article in articles:
             outlet = self._pick(OUTLETS)
             title = self._title(article)
+            # No two articles of a day have the same title.
             if title in titles:
                 title = f"{title} - {outlet}"
             while title in titles:
@@ -61,6 +76,7 @@ class Writer:
             titles.add(title)
             body = self._round_up(day, article) if article.is_round_up else self._report(day, article)
             written.append((title, "\n\n".join(body), outlet))
+        # Only after all articles of the day, none of which may report its own day as earlier news.
         for article in articles:
             for act in article.acts:
                 self._past.setdefault((act.head, act.tail), deque(maxlen=REMEMBERED)).append(act)
@@ -74,20 +90,25 @@ class Writer:
         return self._clause(main, story.topic)
 
     def _report(self, day: int, article: Coverage) -> list[str]:
+        """The paragraphs of an article about one story."""
         story, chance = article.stories[0], self._random.random
         others = list(article.acts[1:])
         self._random.shuffle(others)
         lead = self._sentence(self._pick(LEADS), article.acts[0], story, day)
-        told = [self._sentence(self._pick(MORE), act, story, day) for act in others]
-        half = (len(told) + 1) // 2
-        parts = [" ".join([lead, *told[:half]])]
+        sentences = [self._sentence(self._pick(MORE), act, story, day) for act in others]
+        half = (len(sentences) + 1) // 2
+        # First paragraph: the main act, and half of the others.
+        parts = [" ".join([lead, *sentences[:half]])]
+        # Then what is announced, if anything is.
         if story.notice is not None:
             parts.append(self._notice(day, story, story.notice))
-        middle = told[half:]
+        # Then the other half, and a quotation.
+        middle = sentences[half:]
         if chance() < 0.6:
             middle.append(self._filled(self._pick(QUOTES[story.kind.tone]), story))
         if middle:
             parts.append(" ".join(middle))
+        # Last paragraph: background, rumours, earlier news, and what has nothing to do with it.
         ends = [TOPIC_LINES[story.topic]] if chance() < 0.5 else []
         if story.rumour:
             ends += self._random.sample(RUMOURS, 2)
@@ -99,19 +120,20 @@ class Writer:
         return [*parts, " ".join(ends)]
 
     def _round_up(self, day: int, article: Coverage) -> list[str]:
+        """The paragraphs of an article about several stories: one for each, and a last one."""
         parts = []
         for story in article.stories:
             lead = self._sentence(self._pick(LEADS), story.acts[0], story, day)
-            told = [self._sentence(self._pick(MORE), act, story, day) for act in story.every_act[1:]]
+            sentences = [self._sentence(self._pick(MORE), act, story, day) for act in story.every_act[1:]]
             if story.notice is not None:
-                told.append(self._notice(day, story, story.notice))
-            parts.append(" ".join([lead, *told]))
+                sentences.append(self._notice(day, story, story.notice))
+            parts.append(" ".join([lead, *sentences]))
         return [*parts, self._pick(NOISE)]
 
     def _sentence(self, frame: str, act: Act, story: DayStory, day: int) -> str:
         clause = self._clause(act, story.topic)
         weekday = _WEEKDAYS[(self._first + timedelta(days=day)).weekday()]
-        # A clause that begins with a name keeps its capital within a sentence.
+        # Within a sentence a clause begins with a small letter, unless its first word is a name.
         name = clause.startswith((*self._names[act.head], *self._names[act.tail]))
         low = clause if name else clause[0].lower() + clause[1:]
         return frame.format(clause=clause, clause_low=low, weekday=weekday)
@@ -123,13 +145,13 @@ class Writer:
     def _notice(self, day: int, story: DayStory, notice: Announcement) -> str:
         text = self._pick(NOTICES[notice.scheme])
         host = self._name(notice.host)
-        said = text.format(
+        sentence = text.format(
             s=self._name(story.actor), o=self._name(story.target), host=host, when=self._when(day, notice.day)
         )
-        return said[0].upper() + said[1:]
+        return sentence[0].upper() + sentence[1:]
 
     def _when(self, day: int, due: int) -> str:
-        """A day to come, in one of the ways in which newspapers say it."""
+        """A later day, in one of the ways in which newspapers name it."""
         ahead, then = due - day, self._first + timedelta(days=due)
         ways = [
             f"on {then.day} {_MONTHS[then.month - 1]}",
@@ -151,13 +173,15 @@ class Writer:
         return text.format(s=self._name(story.actor), o=self._name(story.target), topic=story.topic)
 
     def _name(self, country: int) -> str:
+        """The usual name of a country or, one time in five, one of its other names."""
         names = self._names[country]
         return names[0] if len(names) == 1 or self._random.random() < 0.8 else self._pick(names[1:])
 
     def _pick(self, choices: Sequence[T]) -> T:
+        # Not Random.choice: only the numbers of random() are promised to be the same in every version of Python.
         return choices[int(self._random.random() * len(choices))]
 
 
 def _names(country: ListedCountry) -> tuple[str, ...]:
-    """Names that can stand in a sentence: none with a comma or a bracket."""
+    """The names of a country that can stand in a sentence: the usual one, and others without punctuation."""
     return (country.name, *(name for name in country.other_names if not set(name) & set(",(;.")))

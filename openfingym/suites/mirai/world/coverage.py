@@ -1,4 +1,4 @@
-"""Which articles a day's stories get, which acts each of them tells, and how often they are mentioned."""
+"""News coverage: which articles are written about a day's stories, which acts each reports, and how often."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 SLOTS = 96
 """Quarters of an hour in a day."""
 ALONE = 1.25
-"""Importance from which a story has articles of its own; below it, it is in a round-up."""
+"""Importance from which a story has articles of its own; less important ones share a round-up."""
 WRITTEN = 1.45
-"""Further articles of a story for each unit of importance above that."""
+"""How many more articles a story has, on average, for each unit of importance above that."""
 ROUND_UP = 7
-"""Stories of a round-up."""
+"""The most stories in a round-up."""
 MOST_ARTICLES = 14
+"""The most articles about one story."""
 REACTION = 0.06
-"""How much is made of a reaction, beside the story."""
+"""How often a reaction is mentioned, relative to an act of the story itself."""
 MENTIONS = 51
-"""The fewest mentions of an act in all articles of its day: one more than the threshold of the paper."""
+"""The fewest mentions of an act in all articles of its day together: just above the paper's threshold of 50."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,15 @@ class Coverage:
     """An article that is to be written."""
 
     slot: int
-    """Quarter of an hour of its day, from 0, in which it was found."""
+    """The quarter of an hour, counted from 0 at midnight UTC, whose file of the event database first has it."""
     stories: tuple[DayStory, ...]
-    """What it tells of; one, or several of a round-up."""
+    """The stories that it reports: one, or several if it is a round-up."""
     acts: tuple[Act, ...]
-    """The acts in it, the main one first."""
+    """The acts that it reports, the main one first."""
 
     @property
     def is_round_up(self) -> bool:
-        """Whether it tells of several stories."""
+        """Whether it reports several stories."""
         return len(self.stories) > 1
 
 
@@ -48,49 +49,72 @@ class Mention:
     """How often one article of a day mentions an act, as a row of the event database."""
 
     act: Act
+    """The act that is mentioned."""
     article: int
-    """Number of the article within its day."""
+    """Number of the article within its day, from 0."""
     count: int
+    """How many times the article mentions the act."""
 
 
 def cover(stories: list[DayStory], rng: np.random.Generator) -> list[Coverage]:
-    """The articles of a day, in the order in which they were found."""
-    found: list[Coverage] = []
+    """Draw the articles of a day.
+
+    Args:
+        stories: the stories of the day.
+        rng: the source of all random draws.
+
+    Returns:
+        The articles, by the quarter of an hour in which they come.
+    """
+    articles: list[Coverage] = []
     small: list[DayStory] = []
     for story in stories:
         if story.importance < ALONE:
             small.append(story)
             continue
         count = min(MOST_ARTICLES, 1 + int(rng.poisson(WRITTEN * (story.importance - ALONE))))
+        # The first article comes between 02:00 and 21:00, the others some two hours after it.
         begins = int(rng.integers(8, SLOTS - 12))
         for number in range(count):
             slot = min(SLOTS - 1, begins + (int(rng.geometric(0.12)) if number else 0))
-            told = [act for act in story.reactions if rng.random() < 0.75]
-            found.append(Coverage(slot, (story,), (*story.acts, *told)))
+            reported = [act for act in story.reactions if rng.random() < 0.75]
+            articles.append(Coverage(slot, (story,), (*story.acts, *reported)))
+    # Round-ups come in the second half of the day.
     for start in range(0, len(small), ROUND_UP):
         part = tuple(small[start : start + ROUND_UP])
         acts = tuple(act for story in part for act in story.every_act)
-        found.append(Coverage(int(rng.integers(SLOTS // 2, SLOTS)), part, acts))
-    # Reactions that no article told of did not become known, and so are no events.
-    return sorted(found, key=lambda article: article.slot)
+        articles.append(Coverage(int(rng.integers(SLOTS // 2, SLOTS)), part, acts))
+    # A reaction that no article reports did not become known, and so is no event.
+    return sorted(articles, key=lambda article: article.slot)
 
 
 def mentions(articles: list[Coverage], rng: np.random.Generator) -> list[Mention]:
-    """How often each article of a day mentions each of its acts: in all, every act is above the paper's threshold."""
+    """Draw how often each article of a day mentions each of its acts.
+
+    Args:
+        articles: the articles of the day, by slot.
+        rng: the source of all random draws.
+
+    Returns:
+        The mentions, act by act; all articles together mention each act more often than the paper's threshold.
+    """
     places: dict[Act, list[int]] = defaultdict(list)
-    made_of: dict[Act, float] = defaultdict(float)
+    attention: dict[Act, float] = defaultdict(float)
+    # By identity, since a story can be changed and so is not hashable.
     echo: dict[int, float] = {}
     for number, article in enumerate(articles):
         for story in article.stories:
             if id(story) not in echo:
                 echo[id(story)] = float(rng.lognormal(2.9, 0.8)) * story.importance
             for act in story.every_act:
-                made_of[act] = max(made_of[act], echo[id(story)] * (1.0 if act in story.acts else REACTION))
+                # Several stories may have the same act; the loudest one counts.
+                attention[act] = max(attention[act], echo[id(story)] * (1.0 if act in story.acts else REACTION))
         for act in dict.fromkeys(article.acts):
             places[act].append(number)
-    found: list[Mention] = []
+    rows: list[Mention] = []
     for act, numbers in places.items():
-        total = MENTIONS + int(made_of[act] * float(rng.lognormal(0.0, 0.2)) * (0.4 + 0.45 * len(numbers)))
+        total = MENTIONS + int(attention[act] * float(rng.lognormal(0.0, 0.2)) * (0.4 + 0.45 * len(numbers)))
+        # Evenly over the articles that report the act; what is left over goes to the earliest of them.
         share, rest = divmod(total, len(numbers))
-        found.extend(Mention(act, number, share + (place < rest)) for place, number in enumerate(numbers))
-    return found
+        rows.extend(Mention(act, number, share + (place < rest)) for place, number in enumerate(numbers))
+    return rows

@@ -1,8 +1,8 @@
-"""How relations in a simulated world go on from day to day, and which stories come of it.
+"""The dynamics of a simulated world: how relations develop from day to day, and which stories they give.
 
-Of each pair of countries: a *regime* lasts for weeks (calm, warm, dispute, crisis, war, settling) and spreads to pairs
-nearby; a *thread* lasts for days, in which the same things happen again; what is hostile is answered in kind. What was
-announced comes on its day, mostly.
+Each pair of countries is in a *regime* for weeks (calm, warm, dispute, crisis, war, settling), and crises and wars make
+it likelier that pairs nearby get worse. Within a regime a pair has *threads* of a few days in which the same happens
+again. Some stories are answered in kind a few days later. What was announced happens on its day, in most cases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.suites.mirai.world.kinds import KINDS, MEDIATION, REGIMES, SCHEMES, TOPICS, Scheme, StoryKind
+from openfingym.suites.mirai.world.kinds import KINDS, REGIMES, SCHEMES, TOPICS, Scheme, StoryKind
+from openfingym.suites.mirai.world.reactions import react
 from openfingym.suites.mirai.world.story import Act, Announcement, DayStory
 
 if TYPE_CHECKING:
@@ -23,64 +24,80 @@ if TYPE_CHECKING:
 
 CALM, WARM, DISPUTE, CRISIS, WAR, SETTLING = range(len(REGIMES))
 ACTIVITY = np.array([0.75, 1.1, 1.4, 2.4, 4.0, 1.6])
-"""Stories in each regime, over those in calm times before the scaling."""
+"""A factor of the stories a day in each regime."""
 MOST_A_DAY = 1.2
-"""Stories a day of a pair in calm times, at most."""
+"""The most stories a day of a pair, before the factors of its regime and of its last days."""
 THREAD_CONTINUES = 0.78
-"""How likely a story is the same as the pair's last, if that was within :data:`THREAD_DAYS`."""
+"""Probability that a story is of the same thread as the pair's last one, if that was within :data:`THREAD_DAYS`."""
 THREAD_DAYS = 6
+"""The most days without a story after which a thread may still go on."""
 KEPT = 0.88
-"""How likely each relation of a thread happens again with it."""
+"""Probability that a relation of a thread happens again when the thread goes on."""
 EXCITEMENT = 3.2
-"""How much likelier a story is on the day after one; it wears off by half a day."""
+"""By how much a story raises the rate of further ones on the next day, relative to it; half of it each day after."""
 ANNOUNCES = 0.15
-"""Share of stories that announce something."""
+"""Share of the stories outside of threads that announce something."""
 SIDES, MOST_SIDES = 2.0, 8
-"""Other kinds of stories that a story of usual importance takes in, on average, and the most that any does: what is
-said and done on one day is mixed.
+"""How many other kinds of stories a story of usual importance includes on average, and the most that any includes: what
+two countries say and do on one day is mixed.
 """
-EAGERNESS = 0.2
-"""Allies that say something of a story of usual importance, on each side."""
-BLAME = ("111", "111", "112", "020", "010", "163", "113", "120", "131", "026")
-SUPPORT = ("052", "051", "053", "018", "041", "070", "072", "040")
-APPLAUSE = ("051", "019", "010", "041", "030", "020")
-"""What allies do to the other side of a hostile story, to their own, and when it is friendly."""
 ANSWERED = {
     "criticism": "criticism", "sanctions": "sanctions", "threat": "show of force", "strikes": "strikes",
     "expulsion": "expulsion", "broken ties": "broken ties", "show of force": "show of force", "skirmish": "skirmish",
     "visit": "visit", "complaint": "refusal", "demand": "refusal", "arrest": "arrest", "praise": "praise",
-    "ultimatum": "strikes", "sanctions package": "sanctions", "release": "release", "truce": "truce",
+    "release": "release", "truce": "truce",
 }  # fmt: skip
-"""The kind of story by which the other side answers some days later."""
+"""The kind of story with which the other side may answer some days later."""
 _BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 @dataclass
 class _Thread:
-    """What a pair was last about."""
+    """The story of a pair that may happen again in the next days."""
 
     kind: StoryKind
+    """The kind of story."""
     forward: bool
+    """Whether the first country of the pair acts, and not the second."""
     to: tuple[str, ...]
+    """Codes of what the acting side did."""
     back: tuple[str, ...]
+    """Codes of what it got back."""
     topic: str
+    """The topic of the story."""
     day: int
+    """The last day on which it happened."""
 
 
 @dataclass(frozen=True)
 class _Due:
-    """A story that is to come."""
+    """A story that will happen on a later day."""
 
     pair: int
+    """Number of the pair."""
     forward: bool
+    """Whether the first country of the pair acts, and not the second."""
     kind: StoryKind
+    """The kind of story."""
     importance: float
+    """The least importance of the story; 1 is usual."""
     topic: str
+    """The topic of the story."""
     longest: int = 1
+    """How many days it lasts."""
 
 
 class Dynamics:
-    """The state of a world; :meth:`stories_of` is called for each day in turn."""
+    """The state of a world, which moves on by a day with each call of :meth:`stories_of`.
+
+    Args:
+        geography: the countries and pairs of the world.
+        stories_a_day: how many stories all pairs together have on a calm day.
+        rng: the source of all random draws, whose order decides the world.
+
+    Attributes:
+        regime: int64[n], the regime of each pair, as its place in ``REGIMES``.
+    """
 
     def __init__(self, geography: Geography, stories_a_day: float, rng: np.random.Generator) -> None:
         self._world = geography
@@ -90,7 +107,7 @@ class Dynamics:
         self.regime = np.full(pairs, CALM)
         self.regime[geography.affinity > 0.5] = WARM
         self.regime[geography.affinity < -0.6] = DISPUTE
-        # Activity is bounded, so that no pair has more than a few stories a day.
+        # Bounded, or pairs of two large countries would have a story on nearly every day.
         rate = geography.rate / geography.rate.sum() * stories_a_day
         self._rate = np.minimum(rate, MOST_A_DAY)
         self._heat = np.zeros(pairs)
@@ -107,28 +124,41 @@ class Dynamics:
         self._scheme_weights = np.array([scheme.weights for scheme in SCHEMES]).T
 
     def stories_of(self, day: int) -> list[DayStory]:
-        """The stories of a day; days come in order, from 0."""
+        """Move the world on by a day.
+
+        Args:
+            day: the day, counted from 0 at the first day of the world. Days come in order, from a negative one if the
+                world is burnt in.
+
+        Returns:
+            The stories of the day with the reactions to them.
+        """
         self._move_on()
-        found = [self._on_its_day(day, due) for due in self._due.pop(day, [])]
+        # First what was planned for the day: due stories, and summits of alliances.
+        stories = [self._due_story(day, due) for due in self._due.pop(day, [])]
         for members, host, topic in self._summits.pop(day, []):
-            found.extend(self._gathering(day, members, host, topic))
-        found.extend(self._announce_gathering(day))
+            stories.extend(self._gathering(day, members, host, topic))
+        stories.extend(self._announce_gathering(day))
+        # Then what nobody planned: a pair has a story unless its Poisson number of them is 0, so with 1 - exp(-rate).
         expected = self._rate * ACTIVITY[self.regime] * (1.0 + EXCITEMENT * self._heat)
         happens = self._rng.random(len(expected)) < -np.expm1(-expected)
-        found.extend(self._story(day, pair) for pair in np.flatnonzero(happens).tolist())
+        stories.extend(self._story(day, pair) for pair in np.flatnonzero(happens).tolist())
+        # Stories excite further ones, so that they come in clusters.
         self._heat *= 0.5
-        for story in found:
+        for story in stories:
             pair = self._pair(story.actor, story.target)
             if pair is not None:
                 self._heat[pair] = 1.0
-            self._react(story)
-        return found
+            react(story, self._world, self._rng)
+        return stories
 
     def _move_on(self) -> None:
-        """Let every pair's regime go on by a day."""
+        """Let the regime of every pair change with its probability for a day."""
         affinity, regime = self._world.affinity, self.regime
+        # How many pairs nearby are in trouble makes it likelier that a pair gets worse, up to three of them.
         troubled = self._touching @ ((regime == CRISIS) | (regime == WAR)).astype(np.float64)
         worse = 1.0 + 1.5 * np.minimum(troubled, 3.0)
+        # The probability of each change within a day; constant ones are arrays too, so that all have one type.
         chance = np.zeros((len(regime), len(REGIMES)))
         moves = (
             (CALM, WARM, 0.010 * (1.0 + affinity)), (CALM, DISPUTE, 0.008 * (1.0 - affinity) * worse),
@@ -140,33 +170,37 @@ class Dynamics:
         )  # fmt: skip
         for before, after, rate in moves:
             chance[:, after] += np.where(regime == before, np.clip(rate, 0.0, 0.3), 0.0)
+        # One draw for each pair: it changes to the first regime whose running sum of probabilities is above the draw.
         draw = self._rng.random(len(regime))
         reached = np.cumsum(chance, axis=1)
         self.regime = np.where(draw < reached[:, -1], (draw[:, None] < reached).argmax(axis=1), regime)
 
     def _story(self, day: int, pair: int) -> DayStory:
-        """An unannounced story of a pair, or one that announces."""
+        """A story of a pair that was not planned: one of its thread, one that announces something, or a new one."""
         rng, regime = self._rng, int(self.regime[pair])
+        # The thread may go on: the same again, with most of its relations and always with the main one.
         thread = self._threads.get(pair)
         if thread is not None and day - thread.day <= THREAD_DAYS and rng.random() < THREAD_CONTINUES:
             keep = [code for code in thread.to[1:] if rng.random() < KEPT]
             to, back = (thread.to[0], *keep), tuple(code for code in thread.back if rng.random() < KEPT)
             thread.day = day
             importance = self._importance(thread.kind)
-            return self._made(day, pair, thread.forward, thread.kind, to, back, thread.topic, importance)
+            return self._between(day, pair, thread.forward, thread.kind, to, back, thread.topic, importance)
         forward = bool(rng.random() < self._world.initiative[pair])
         topic = TOPICS[int(rng.integers(len(TOPICS)))]
         if rng.random() < ANNOUNCES:
             return self._announced(day, pair, forward, topic)
+        # A new story, of a kind that is usual in the regime and for the pair, begins a thread.
         weights = self._weights[regime] * self._world.kind_style[pair]
         kind = KINDS[_drawn(weights, rng)]
         importance = self._importance(kind)
-        to, back = self._mixed(kind, pair, importance)
+        to, back = self._codes_of_day(kind, pair, importance)
         self._threads[pair] = _Thread(kind, forward, to, back, topic, day)
-        story = self._made(day, pair, forward, kind, to, back, topic, importance)
+        story = self._between(day, pair, forward, kind, to, back, topic, importance)
         if kind.name in ANSWERED and rng.random() < 0.35:
             answer = _Due(pair, not forward, _BY_NAME[ANSWERED[kind.name]], story.importance, topic)
             self._due[day + int(rng.integers(1, 5))].append(answer)
+        # Half of all shows of force come with rumours, of which three in five are borne out by a skirmish.
         if kind.name == "show of force" and rng.random() < 0.5:
             story.rumour = True
             if rng.random() < 0.6:
@@ -176,17 +210,18 @@ class Dynamics:
         return story
 
     def _announced(self, day: int, pair: int, forward: bool, topic: str) -> DayStory:
-        """A story that announces another, which comes on its day or does not."""
+        """A story that announces something for a later day. Whether that will happen is decided here already."""
         rng = self._rng
         scheme: Scheme = SCHEMES[_drawn(self._scheme_weights[int(self.regime[pair])], rng)]
         comes = day + int(rng.integers(scheme.days[0], scheme.days[1] + 1))
         kind = scheme.outcome if rng.random() < scheme.holds else scheme.otherwise
         importance = self._importance(scheme.announced)
-        to, back = self._mixed(scheme.announced, pair, importance)
-        story = self._made(day, pair, forward, scheme.announced, to, back, topic, importance)
+        to, back = self._codes_of_day(scheme.announced, pair, importance)
+        story = self._between(day, pair, forward, scheme.announced, to, back, topic, importance)
         longest = 1 + int(rng.integers(scheme.longest))
+        # On its day it is important enough for articles of its own (see `coverage.ALONE`).
         self._due[comes].append(_Due(pair, forward, kind, max(1.6, story.importance), topic, longest))
-        # Others hear of it again shortly before.
+        # A second announcement may come one to three days before.
         if comes - day > 4 and rng.random() < 0.5:
             soon = comes - int(rng.integers(1, 4))
             self._due[soon].append(_Due(pair, forward, _reminder(scheme, comes), story.importance, topic))
@@ -194,12 +229,13 @@ class Dynamics:
         story.notice = Announcement(scheme.name, comes, host)
         return story
 
-    def _on_its_day(self, day: int, due: _Due) -> DayStory:
+    def _due_story(self, day: int, due: _Due) -> DayStory:
+        """A story on the day for which it was planned; it may last for further days."""
         kind = due.kind
         importance = max(self._importance(kind), due.importance)
-        # What was announced fills the day, so that little else is told of it.
-        to, back = self._mixed(kind, due.pair, importance * 0.3)
-        story = self._made(day, due.pair, due.forward, kind, to, back, due.topic, importance)
+        # What was announced fills the day, so that little else happens on it.
+        to, back = self._codes_of_day(kind, due.pair, importance * 0.3)
+        story = self._between(day, due.pair, due.forward, kind, to, back, due.topic, importance)
         if isinstance(kind, _Reminder):
             story.notice = Announcement(kind.scheme, kind.day, story.target)
         elif due.longest > 1:
@@ -208,8 +244,13 @@ class Dynamics:
         return story
 
     def _announce_gathering(self, day: int) -> list[DayStory]:
-        """Now and then an alliance calls its members to a summit some weeks ahead; it is known by the calendar."""
+        """On some days an alliance invites its members to a summit that is 10 to 74 days ahead.
+
+        Returns:
+            The stories in which the host invites; none on most days.
+        """
         rng = self._rng
+        # About one day in fourteen, whatever the state of the world.
         if rng.random() > 0.07:
             return []
         members = self._world.alliances[int(rng.integers(len(self._world.alliances)))]
@@ -219,6 +260,7 @@ class Dynamics:
         self._summits[comes].append((members, host, topic))
         scheme = SCHEMES[0]
         stories = []
+        # Articles are written about the invitations of the largest members only; on its day most members come.
         for member in members[:4]:
             if member != host:
                 acts = (Act(host, "036", member), Act(member, "019", host))
@@ -228,7 +270,7 @@ class Dynamics:
         return stories
 
     def _gathering(self, day: int, members: tuple[int, ...], host: int, topic: str) -> list[DayStory]:
-        """The day of an alliance's summit: guests visit the host, and meet each other."""
+        """The day of an alliance's summit: guests visit the host, and some meet each other or sign an agreement."""
         rng, stories = self._rng, []
         kind = SCHEMES[0].outcome
         for member in members:
@@ -248,35 +290,7 @@ class Dynamics:
             stories.append(DayStory(day, kind, member, host, tuple(acts), topic, 1.0 + float(rng.exponential(0.8))))
         return stories
 
-    def _react(self, story: DayStory) -> None:
-        """Let allies of both sides, and one that mediates, say something on the same day."""
-        rng, world = self._rng, self._world
-        if story.kind.tone == 0 and story.importance < 2.0:
-            return
-        eager = EAGERNESS * min(story.importance, 4.0)
-        for side, other in ((story.target, story.actor), (story.actor, story.target)):
-            allies = [ally for ally in world.allies[side][:6] if ally != other]
-            for ally in allies[: int(rng.poisson(eager))]:
-                if story.kind.tone < 0:
-                    story.reactions.append(Act(ally, self._one_of(BLAME), other))
-                    if rng.random() < 0.4:
-                        story.reactions.append(Act(ally, self._one_of(SUPPORT), side))
-                else:
-                    story.reactions.append(Act(ally, self._one_of(APPLAUSE), side))
-        if story.kind.tone < 0 and story.importance > 2.0 and rng.random() < 0.45:
-            broker = int(np.argsort(-world.weight, kind="stable")[int(rng.integers(12))])
-            if broker not in {story.actor, story.target}:
-                code = self._one_of(("026", "027", "020"))
-                story.reactions += [Act(broker, code, story.actor), Act(broker, code, story.target)]
-                if rng.random() < 0.4:
-                    for side in (story.actor, story.target):
-                        to = [code for code, chance in MEDIATION.to if rng.random() < chance]
-                        story.reactions += [Act(broker, code, side) for code in to]
-                        story.reactions += [
-                            Act(side, code, broker) for code, chance in MEDIATION.back if rng.random() < chance
-                        ]
-
-    def _made(
+    def _between(
         self,
         day: int,
         pair: int,
@@ -287,57 +301,68 @@ class Dynamics:
         topic: str,
         importance: float,
     ) -> DayStory:
-        one, two = int(self._world.first[pair]), int(self._world.second[pair])
-        actor, target = (one, two) if forward else (two, one)
+        """A story between the two countries of a pair, from the codes of what each did."""
+        first, second = int(self._world.first[pair]), int(self._world.second[pair])
+        actor, target = (first, second) if forward else (second, first)
         acts = (*(Act(actor, code, target) for code in to), *(Act(target, code, actor) for code in back))
         return DayStory(day, kind, actor, target, acts, topic, importance)
 
     def _importance(self, kind: StoryKind) -> float:
         return float(self._rng.lognormal(0.0, 0.8)) * kind.weight_of_news
 
-    def _mixed(self, kind: StoryKind, pair: int, importance: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Codes of both sides of a story, with those of others that it takes in; the kind's own first."""
+    def _codes_of_day(self, kind: StoryKind, pair: int, importance: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Codes of what each side does on the day of a story: those of its kind first, then those of other kinds."""
         weights = self._weights[int(self.regime[pair])] * self._world.kind_style[pair]
-        to, back = self._both(kind, pair)
+        to, back = self._codes_of_kind(kind, pair)
         for _ in range(min(MOST_SIDES, int(self._rng.poisson(SIDES * min(importance, 4.0))))):
-            more_to, more_back = self._both(KINDS[_drawn(weights, self._rng)], pair)
+            more_to, more_back = self._codes_of_kind(KINDS[_drawn(weights, self._rng)], pair)
+            # Each code once, in the order in which it first came.
             to, back = tuple(dict.fromkeys(to + more_to)), tuple(dict.fromkeys(back + more_back))
         return to, back
 
-    def _both(self, kind: StoryKind, pair: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _codes_of_kind(self, kind: StoryKind, pair: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Codes of what each side does in a story of a kind; the other side may do nothing in return."""
         return self._codes(kind.to, pair), self._codes(kind.back, pair, least=0)
 
     def _codes(self, chances: tuple[tuple[str, float], ...], pair: int, *, least: int = 1) -> tuple[str, ...]:
-        """Codes of one side of a story: each by its probability and the pair's own inclination."""
+        """Draw the codes of one side, each by its probability and the pair's inclination.
+
+        Args:
+            chances: the codes with their probabilities.
+            pair: number of the pair.
+            least: how many of the first codes are taken if none is drawn.
+        """
         style = self._world.code_style[pair]
-        found = [
+        # What a kind of story is hardly ever without does not depend on the pair.
+        codes = [
             code
             for code, chance in chances
             if self._rng.random() < (chance if chance > 0.9 else min(0.97, chance * style[self._column[code]]))
         ]
-        return tuple(found) or tuple(code for code, _ in chances[:least])
-
-    def _one_of(self, codes: tuple[str, ...]) -> str:
-        return codes[int(self._rng.integers(len(codes)))]
+        return tuple(codes) or tuple(code for code, _ in chances[:least])
 
     def _host(self, story: DayStory) -> int:
-        """A third country where two meet."""
+        """The country in which the two of a story meet: an ally of the one that acts, if it has any."""
         allies = self._world.allies[story.actor][:5]
         return allies[int(self._rng.integers(len(allies)))] if allies else story.target
 
-    def _pair(self, one: int, two: int) -> int | None:
-        return self._pair_of.get((min(one, two), max(one, two)))
+    def _pair(self, actor: int, target: int) -> int | None:
+        """Number of the pair of two countries; None if they have no stories of their own."""
+        return self._pair_of.get((min(actor, target), max(actor, target)))
 
 
 @dataclass(frozen=True)
 class _Reminder(StoryKind):
-    """A story that tells again of a day to come."""
+    """A kind of story that announces a later day once more."""
 
     scheme: str = ""
+    """Name of the scheme."""
     day: int = 0
+    """The announced day, counted from 0 at the first day of the world."""
 
 
 def _reminder(scheme: Scheme, day: int) -> StoryKind:
+    """The second announcement of something that is planned for a day."""
     kind = scheme.announced
     return _Reminder(
         f"{scheme.name} ahead",
@@ -352,6 +377,7 @@ def _reminder(scheme: Scheme, day: int) -> StoryKind:
 
 
 def _drawn(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
-    """An index with a chance in proportion to its weight."""
+    """Draw an index with a probability in proportion to its weight."""
     reached = np.cumsum(weights)
+    # From the right, so that an index of weight 0 is never drawn.
     return int(np.searchsorted(reached, rng.random() * reached[-1], side="right"))

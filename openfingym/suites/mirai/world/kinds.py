@@ -1,7 +1,7 @@
-"""Kinds of stories: what happens between two countries when there is one, by CAMEO codes, and when it is likely.
+"""Kinds of stories: which relations a story of a kind consists of, as CAMEO codes, and when it is likely.
 
-A story has a side that acts and one that is acted upon. Codes are given with their probabilities, for what the first
-does to the second (``to``) and for what comes back (``back``).
+A story has a side that acts and a side that is acted upon. Codes come with their probabilities, as text such as
+``042:.9 040:.6``: ``to`` has what the first side does to the second, ``back`` what it gets back.
 """
 
 from __future__ import annotations
@@ -9,9 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 REGIMES = ("calm", "warm", "dispute", "crisis", "war", "settling")
-"""What the relations of two countries are like for some weeks."""
+"""States that the relations of two countries are in for some weeks each."""
 TOPICS = ("trade", "border", "fisheries", "energy", "security", "migration", "water", "technology", "aviation", "debt")
-"""What a story is about, beside the relation itself."""
+"""What the relations of a story concern."""
+BLAME = ("111", "111", "112", "020", "010", "163", "113", "120", "131", "026")
+"""What allies of either side of a hostile story do to the other side; a code that stands twice is twice as likely."""
+SUPPORT = ("052", "051", "053", "018", "041", "070", "072", "040")
+"""What they do to their own side."""
+APPLAUSE = ("051", "019", "010", "041", "030", "020")
+"""What allies do to their own side of a story that is not hostile."""
+APPEALS = ("026", "027", "020")
+"""What a third country that wants to mediate does to both sides of a hostile story."""
 
 
 @dataclass(frozen=True)
@@ -19,18 +27,21 @@ class StoryKind:
     """A kind of story."""
 
     name: str
+    """Its name, such as ``visit``."""
     weights: tuple[float, float, float, float, float, float]
-    """How often in each of :data:`REGIMES`, in proportion."""
+    """How often it happens in each of :data:`REGIMES`, relative to the other kinds."""
     to: tuple[tuple[str, float], ...]
+    """What the acting side may do: CAMEO codes and their probabilities, the characteristic one first."""
     back: tuple[tuple[str, float], ...] = ()
+    """What the other side may do in return, in the same form."""
     tone: int = 0
-    """1 friendly, -1 hostile, 0 neither: what allies of both sides say of it."""
+    """1 if it is friendly, -1 if hostile, 0 if neither; allies of both sides react to it accordingly."""
     weight_of_news: float = 1.0
-    """How much is written about it, in proportion."""
+    """How much is written about it; 1 is usual."""
 
 
 def _codes(text: str) -> tuple[tuple[str, float], ...]:
-    """``042:.9 040:.6`` as pairs."""
+    """Read codes with their probabilities, such as ``042:.9 040:.6``."""
     return tuple((part.split(":")[0], float(part.split(":")[1])) for part in text.split())
 
 
@@ -91,36 +102,39 @@ KINDS: tuple[StoryKind, ...] = (
     _kind("expulsion",     ".1  .02  .3   .4   .3   .1", "174:.9 172:.3", "111:.4 114:.3", tone=-1),
     _kind("apology",       ".1  .1   .1   .05  .02  .5", "055:.95 010:.4", "056:.4 010:.3", tone=1),
 )  # fmt: skip
-"""What happens unannounced."""
+"""The kinds of stories that happen unannounced."""
 
 MEDIATION = _kind("mediation", "0 0 0 0 0 0", "045:.9 039:.4 028:.3 040:.5", "038:.5 040:.4", tone=1, news=1.2)
-"""What a third country does with one side of a crisis."""
+"""What a third country does with each side of a conflict; it has no weights, since it only comes as a reaction."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """What is announced for a day and comes on it, mostly, beside what an announcement itself is."""
+    """Something that is announced for a later day and, in most cases, happens on it."""
 
     name: str
+    """Its name, such as ``summit``."""
     weights: tuple[float, float, float, float, float, float]
+    """How often it is announced in each of :data:`REGIMES`, relative to the other schemes."""
     announced: StoryKind
     """The story of the day on which it is announced."""
     outcome: StoryKind
-    """What happens on the day."""
+    """The story of the announced day, if it happens."""
     otherwise: StoryKind
-    """What happens on the day where the outcome does not."""
+    """The story of the announced day, if it does not."""
     holds: float
-    """How likely the outcome is."""
+    """Probability that it happens."""
     days: tuple[int, int]
-    """The fewest and most days ahead."""
+    """The fewest and the most days from the announcement to the announced day."""
     longest: int = 1
-    """Days that the outcome lasts at most."""
+    """The most days that the outcome lasts."""
 
 
 def _scheme(
     name: str, weights: str, announced: str, announced_back: str, outcome: str, outcome_back: str, otherwise: str, *,
     holds: float, days: tuple[int, int], tone: int, longest: int = 1,
 ) -> Scheme:  # fmt: skip
+    # The stories of a scheme are never drawn as unannounced ones.
     none = "0 0 0 0 0 0"
     calm, warm, dispute, crisis, war, settling = (float(weight) for weight in weights.split())
     return Scheme(
@@ -160,13 +174,13 @@ SCHEMES: tuple[Scheme, ...] = (
             "190:.5 012:.5",
             holds=0.8, days=(4, 35), tone=1),
 )  # fmt: skip
-"""What is announced ahead: who reads the announcement knows the day."""
+"""What is announced ahead, so that whoever reads the announcement knows the day."""
 
 
 def all_codes() -> frozenset[str]:
-    """Every code that any story here may have."""
+    """Every CAMEO code that an act of a story, or a reaction to one, may have."""
     stories = [*KINDS, MEDIATION]
     for scheme in SCHEMES:
         stories += [scheme.announced, scheme.outcome, scheme.otherwise]
-    reactions = ("051", "052", "111", "020", "026", "027", "010", "072", "053", "018", "019")
-    return frozenset(code for story in stories for code, _ in (*story.to, *story.back)) | frozenset(reactions)
+    acts = frozenset(code for story in stories for code, _ in (*story.to, *story.back))
+    return acts.union(BLAME, SUPPORT, APPLAUSE, APPEALS)

@@ -1,4 +1,4 @@
-"""A simulated world from a seed: its events as rows of an event database, and its articles."""
+"""Simulating a world of countries from a seed: its events as rows of an event database, and its articles."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BURN_IN = 60
-"""Days that pass before the first one, so that a world does not begin at rest."""
+"""Days that are simulated before the first one, so that a world begins with crises, threads and announcements."""
 SLOT_MINUTES = 15
+"""Minutes of a slot: GDELT adds a file of new rows every quarter of an hour."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,13 @@ class SimulationSize:
     """How large a simulated world is. The defaults give some 70,000 events and 20,000 articles."""
 
     first_day: date = date(2023, 1, 1)
+    """The first day that has events."""
     days: int = 425
-    """To 29 February 2024, as in the paper."""
+    """How many days have events. The default ends on 29 February 2024, as in the paper."""
     pairs: int = 600
-    """Pairs of countries that deal with each other of themselves; reactions join others."""
+    """How many pairs of countries have stories of their own; reactions make events between other countries too."""
     stories_a_day: float = 8.5
-    """Stories of all pairs in calm times, before threads, regimes and announcements add to them."""
+    """How many stories all pairs together have on a calm day, before threads, regimes and announcements add to them."""
 
     def __post_init__(self) -> None:
         if not (0 < self.days <= 20_000 and 10 <= self.pairs <= 10_000 and 0.0 < self.stories_a_day <= 10_000):
@@ -41,7 +43,7 @@ class SimulationSize:
 
 @dataclass(frozen=True, eq=False)
 class SimulationOutput:
-    """What a simulation made, in the form that :mod:`openfingym.suites.mirai.tables` takes."""
+    """What a simulation produced, in the form that :mod:`openfingym.suites.mirai.tables` takes."""
 
     records: pd.DataFrame
     """One row for each mention of an event in an article: day, head, relation, tail, mentions, url, added (UTC)."""
@@ -50,7 +52,14 @@ class SimulationOutput:
 
 
 def simulate(size: SimulationSize | None = None, *, seed: int = 0) -> SimulationOutput:
-    """A world; the same seed and size give the same one.
+    """Simulate a world.
+
+    Args:
+        size: how large the world is; None for the defaults of :class:`SimulationSize`.
+        seed: the number from which every random draw of the world follows.
+
+    Returns:
+        The events and articles of the world; the same for the same seed and size.
 
     Raises:
         UsageError: the size is out of range.
@@ -59,6 +68,7 @@ def simulate(size: SimulationSize | None = None, *, seed: int = 0) -> Simulation
 
     size = size or SimulationSize()
     root = np.random.SeedSequence(seed)
+    # Each stage has a stream of its own, so that what one stage draws does not shift the draws of the others.
     places, moves, news, words = (np.random.Generator(np.random.PCG64(part)) for part in root.spawn(4))
     geography = make_geography(size.pairs, places)
     dynamics = Dynamics(geography, size.stories_a_day, moves)
@@ -68,19 +78,20 @@ def simulate(size: SimulationSize | None = None, *, seed: int = 0) -> Simulation
     texts: list[tuple[str, str, str]] = []
     for day in range(-BURN_IN, size.days):
         stories = dynamics.stories_of(day)
+        # Days of the burn-in move the world on, but nobody writes of them.
         if day < 0:
             continue
         articles = cover(stories, news)
-        when = size.first_day + timedelta(days=day)
+        today = size.first_day + timedelta(days=day)
         urls = []
         for number, (title, text, outlet) in enumerate(writer.write(day, articles)):
-            urls.append(_url(when, number, title, outlet))
+            urls.append(_url(today, number, title, outlet))
             texts.append((urls[-1], title, text))
         for mention in mentions(articles, news):
             act, slot = mention.act, articles[mention.article].slot
-            added = np.datetime64(when, "us") + np.timedelta64(slot * SLOT_MINUTES, "m")
+            added = np.datetime64(today, "us") + np.timedelta64(slot * SLOT_MINUTES, "m")
             records.append(
-                (when, codes[act.head], act.code, codes[act.tail], mention.count, urls[mention.article], added)
+                (today, codes[act.head], act.code, codes[act.tail], mention.count, urls[mention.article], added)
             )
     columns = ["day", "head", "relation", "tail", "mentions", "url", "added"]
     return SimulationOutput(
@@ -90,7 +101,7 @@ def simulate(size: SimulationSize | None = None, *, seed: int = 0) -> Simulation
 
 
 def _url(day: date, number: int, title: str, outlet: str) -> str:
-    """An address that says what it is: ``.example`` is reserved, and nothing is there."""
+    """The address of an article, in a domain that says ``simulated``; ``.example`` is reserved and has no hosts."""
     slug = "-".join("".join(letter if letter.isalnum() else " " for letter in title.lower()).split()[:8])
-    place = outlet.lower().replace("the ", "").replace(" ", "-")
-    return f"https://{place}.simulated.example/{day:%Y/%m/%d}/{number:03d}-{slug}"
+    host = outlet.lower().replace("the ", "").replace(" ", "-")
+    return f"https://{host}.simulated.example/{day:%Y/%m/%d}/{number:03d}-{slug}"

@@ -1,4 +1,8 @@
-"""Words of the articles of a simulated world, beside those for the relations, which are a table of the package's."""
+"""The wording of a simulated world's articles; clauses for the relations are in ``data/world-phrases.tsv``.
+
+In these texts ``{s}`` stands for the country that acts, ``{o}`` for the one that is acted upon, ``{topic}`` for the
+topic of the story, and ``{clause}`` for a whole clause (``{clause_low}`` within a sentence).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ OUTLETS = (
 )  # fmt: skip
 """Names of newspapers, all invented."""
 
+# Frames fit every relation: which one a sentence reports can be read from its clause alone.
 LEADS = (
     "{clause}, officials said on {weekday}.",
     "{clause} on {weekday}, according to people who were told of it.",
@@ -22,6 +27,7 @@ LEADS = (
     "{clause}. Nobody in either capital would say more at first.",
     "{weekday} brought what many had waited for. {clause}.",
 )
+"""Frames of an article's first sentence, which reports its main act."""
 MORE = (
     "{clause}, a second report had it.",
     "On the same day {clause_low}.",
@@ -44,12 +50,14 @@ MORE = (
     "{clause}, which few had reckoned with.",
     "From another corner came word that {clause_low}.",
 )
+"""Frames of sentences that report the other acts."""
 EARLIER = (
     "Some days before, {clause_low}.",
     "It follows on earlier news, when {clause_low}.",
     "Readers will remember that {clause_low} not long ago.",
     "Only lately {clause_low}.",
 )
+"""Frames of sentences that come back to an earlier act of the same two countries."""
 QUOTES = {
     1: (
         '"We have found a way to listen to each other," a diplomat of {s} said.',
@@ -70,7 +78,7 @@ QUOTES = {
         'A columnist in {s} wrote that "every word now weighs a ton".',
     ),
 }
-"""What people say, by the tone of a story."""
+"""What people are quoted with, by the tone of the story."""
 TOPIC_LINES = {
     "trade": "Trade between the two is worth more than it was a decade ago, and both sides count on it.",
     "border": "Where exactly the border runs has been argued over by three generations of surveyors.",
@@ -83,6 +91,7 @@ TOPIC_LINES = {
     "aviation": "Flights between the capitals are few, and the rights to land are handed out one by one.",
     "debt": "Old loans are still on the books, and nobody agrees on how much is owed.",
 }
+"""A sentence of background for each topic."""
 NOISE = (
     "Markets hardly moved on the day.",
     "Rain kept most people indoors, and the squares stayed empty.",
@@ -93,12 +102,14 @@ NOISE = (
     "The central bank left its rate where it was.",
     "Schools return from holidays next week, which keeps ministries busy.",
 )
+"""Sentences that have nothing to do with the story."""
 RUMOURS = (
     "Fuel has been brought up to depots near the border, truck drivers said.",
     "Families of diplomats were seen leaving with more luggage than for a holiday.",
     "Hospitals close to the line have been told to keep beds free.",
     "Field kitchens stand in villages where none stood last month.",
 )
+"""Signs that an attack may be prepared."""
 NOTICES = {
     "gathering": (
         "Heads of the alliance will come together in {host} {when}.",
@@ -146,18 +157,19 @@ NOTICES = {
         "A timetable says that the pull-back is carried out {when}.",
     ),
 }  # fmt: skip
-"""What is said of a day to come, by the scheme."""
+"""Announcements of a later day (``{when}``), by the name of the scheme; ``{host}`` is the country where it is."""
 SUMMARIES = (
     "News in brief from the region", "The day at a glance", "What else happened", "Short notes from the capitals",
     "From the desks of our correspondents",
 )  # fmt: skip
+"""Beginnings of the titles of round-ups."""
 
 
 @cache
 def phrases() -> dict[str, tuple[str, ...]]:
-    """Clauses for each second-level relation, with ``{s}`` for who acts, ``{o}`` for whom, and ``{topic}``."""
+    """The clauses that report each second-level relation, by its CAMEO code."""
     text = (resources.files("openfingym.suites.mirai") / "data" / "world-phrases.tsv").read_text(encoding="utf-8")
-    found: dict[str, list[str]] = {}
+    clauses: dict[str, list[str]] = {}
     for row in csv.DictReader(text.splitlines(), delimiter="\t"):
-        found.setdefault(row["code"], []).append(row["phrase"])
-    return {code: tuple(clauses) for code, clauses in found.items()}
+        clauses.setdefault(row["code"], []).append(row["phrase"])
+    return {code: tuple(phrasings) for code, phrasings in clauses.items()}
