@@ -221,7 +221,8 @@ def _of_weeks(releases: Sequence[Release]) -> Iterator[Notice]:
 
 def _storm(size: WorldSize, seed: int) -> Notice:
     day = closed_day(size, seed)
-    return Notice(f"closed-HK-{day}", utc_time(day, "05:40", "Asia/Hong_Kong"), "Stock Exchange of Hong Kong", True, "HK",
+    published = utc_time(day, "05:40", "Asia/Hong_Kong")
+    return Notice(f"closed-HK-{day}", published, "Stock Exchange of Hong Kong", True, "HK",
                   f"Markets of Hong Kong stay closed on {day.day} {MONTHS[day.month]} {day.year}",
                   "A typhoon signal is in force, and there will be no session today. No closing values of today will "
                   "be published.")  # fmt: skip
