@@ -1,4 +1,5 @@
-"""One ARIMA model a channel (statsmodels, Hannan-Rissanen), of order (p, 0, q) for returns and volatilities and (p, 1, q) for other levels.
+"""One ARIMA model a channel (statsmodels, Hannan-Rissanen), of order (p, 0, q) for returns and volatilities and (p, 1,
+q) for other levels.
 
 The order is the one with the smallest squared errors of whole paths over the last third of training, of models
 fitted on what lies before; (0, 0) is no move. Forecasts use the weights of past values that a model implies
@@ -37,7 +38,9 @@ def moves_of(states, path):
 
 
 def moves_from(last, levels):
-    """Float64[n, h, k] targets as moves from float64[n, 1, k]: returns as they are, log moves of prices, moves of other levels."""
+    """Float64[n, h, k] targets as moves from float64[n, 1, k]: returns as they are, log moves of prices, moves of other
+    levels.
+    """
     if SEMANTICS == "log_return":
         return levels
     return np.log(levels / last) if SEMANTICS == "price_level" else levels - last
@@ -93,7 +96,9 @@ for k, name in enumerate(contract["targets"]):
     order = min(errors, key=lambda order: sum(errors[order]))
     skilled = max(errors[order]) <= SKILL
     verdict = "kept" if skilled else "no move is forecast"
-    print(f"{name}: ({order[0]}, {order[1]}), validation error {np.mean(errors[order]):.4f} of that of no move: {verdict}")
+    print(
+        f"{name}: ({order[0]}, {order[1]}), validation error {np.mean(errors[order]):.4f} of that of no move: {verdict}"
+    )
     if skilled:
         found[:, :, k] = moves_of(asked[:, :, k], fit(series, order)(asked[:, :, k]))
 

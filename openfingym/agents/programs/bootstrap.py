@@ -23,7 +23,9 @@ DIMENSIONS = 8
 
 
 def block_ends():
-    """Where blocks end: random lengths about a fifth of a window, never above a third of it, so that no two make up a window."""
+    """Where blocks end: random lengths about a fifth of a window, never above a third of it, so that no two make up a
+    window.
+    """
     mean, most = max(1, HORIZON // 5), max(1, HORIZON // 3)
     ends, end = [], 0
     while end < HORIZON:
@@ -55,7 +57,9 @@ def compared(known, new):
 
 
 def choose(donors, paths, before):
-    """A donor for each path: one at random of those whose state is nearest, but not the one before, which would be copied on."""
+    """A donor for each path: one at random of those whose state is nearest, but not the one before, which would be
+    copied on.
+    """
     known, new = compared(state_of(donors), state_of(paths))
     count = min(NEIGHBOURS + 1, len(donors))
     if known.shape[1]:

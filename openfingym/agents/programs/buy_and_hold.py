@@ -1,4 +1,6 @@
-"""Buys all symbols in equal parts at the first open and holds them: what the relative total of a trading task divides by."""
+"""Buys all symbols in equal parts at the first open and holds them: what the relative total of a trading task divides
+by.
+"""
 
 import interface
 

@@ -1,4 +1,5 @@
-"""A Gaussian copula over whole windows: every cell keeps its own distribution, and all are tied by one correlation matrix.
+"""A Gaussian copula over whole windows: every cell keeps its own distribution, and all are tied by one correlation
+matrix.
 
 Cells are turned into normal scores by their ranks in training. Their correlation matrix is shrunk (Ledoit and
 Wolf 2004), normal vectors are drawn from it, and turned back by the quantiles of training. Given a context, the

@@ -17,7 +17,8 @@ NEARBY = 200
 def triangles(adjacency):
     """Edges among the neighbours of each node, float64[n]; in blocks, since a product is far denser than a graph."""
     counts = [
-        (rows @ adjacency).multiply(rows).sum(axis=1) for rows in (adjacency[i : i + BLOCK] for i in range(0, adjacency.shape[0], BLOCK))
+        (rows @ adjacency).multiply(rows).sum(axis=1)
+        for rows in (adjacency[i : i + BLOCK] for i in range(0, adjacency.shape[0], BLOCK))
     ]
     return np.concatenate([np.asarray(count).ravel() for count in counts]) / 2.0
 
@@ -39,7 +40,9 @@ graph = interface.load_graph()
 test = interface.load_test_inputs()
 n = graph.nodes
 first, second = graph.edges
-adjacency = csr_matrix((np.ones(2 * len(first)), (np.concatenate([first, second]), np.concatenate([second, first]))), (n, n))
+adjacency = csr_matrix(
+    (np.ones(2 * len(first)), (np.concatenate([first, second]), np.concatenate([second, first]))), (n, n)
+)
 degree = np.diff(adjacency.indptr).astype(float)
 around = (adjacency @ degree) / np.maximum(degree, 1.0)
 closed = triangles(adjacency) / np.maximum(degree * (degree - 1.0) / 2.0, 1.0)
@@ -47,5 +50,8 @@ closed = triangles(adjacency) / np.maximum(degree * (degree - 1.0) / 2.0, 1.0)
 logs = np.log1p(degree)
 parts = [np.abs(logs - np.median(logs)), unusual(np.log1p(around), degree), unusual(closed, degree)]
 score = np.mean([rankdata(part) / n for part in parts], axis=0)
-print(f"{n} nodes, {len(first)} edges, degrees {degree.min():g} to {degree.max():g}, clustering {closed.mean():.3f} on average")
+print(
+    f"{n} nodes, {len(first)} edges, degrees {degree.min():g} to {degree.max():g}, "
+    f"clustering {closed.mean():.3f} on average"
+)
 print(interface.submit(score[test]))

@@ -1,4 +1,6 @@
-"""Keeps all symbols at equal parts of equity: back to them every so often, which sells what has risen and buys what has fallen."""
+"""Keeps all symbols at equal parts of equity: back to them every so often, which sells what has risen and buys what has
+fallen.
+"""
 
 import interface
 

@@ -1,5 +1,5 @@
-"""The relations that a pair of countries had most often, as many as answers have on average; the countries with which one
-had a relation, the most frequent first.
+"""The relations that a pair of countries had most often, as many as answers have on average; the countries with which
+one had a relation, the most frequent first.
 """
 
 import interface
@@ -14,7 +14,11 @@ while env.episodes_left:
     observation, info = env.reset()
     query = observation["query"]
     if "relation" in query:
-        about = {"interacted_entities": [query["head"]], "involved_relations": [query["relation"]], "entity_role": "tail"}
+        about = {
+            "interacted_entities": [query["head"]],
+            "involved_relations": [query["relation"]],
+            "entity_role": "tail",
+        }
         seen, *_ = env.step({"tool": "get_entity_distribution", "arguments": about})
         env.step({"answer": [code for code, _ in seen["value"] or []] or interface.contract["prior"]})
         continue

@@ -1,8 +1,9 @@
-"""Filtered historical simulation: an AR(1) with GARCH(1, 1) errors a channel, driven by shocks that really came together.
+"""Filtered historical simulation: an AR(1) with GARCH(1, 1) errors a channel, driven by shocks that really came
+together.
 
 Models are fitted by Gaussian likelihood to all training windows at once, each filtered from the long run's variance.
-Shocks (errors over their volatility) are drawn as whole rows, so that channels stay as correlated, and as
-heavy-tailed, as they were. Paths start from the filtered state of the context, or from the last of a training window drawn at random.
+Shocks (errors over their volatility) are drawn as whole rows, so that channels stay as correlated, and as heavy-tailed,
+as they were. Paths start from the filtered state of the context, or from the last of a training window drawn at random.
 Prices are simulated as log returns from where a window starts.
 """
 
@@ -19,7 +20,9 @@ WINDOWS = 3000
 
 
 def variances_of(errors, alpha, beta):
-    """Float64[n, t, d] of errors -> float64[n, t + 1, d]: the variance before each error, the first the long run's, and after the last."""
+    """Float64[n, t, d] of errors -> float64[n, t + 1, d]: the variance before each error, the first the long run's, and
+    after the last.
+    """
     out = np.empty((errors.shape[0], errors.shape[1] + 1, errors.shape[2]))
     out[:, 0] = long_run
     for t in range(errors.shape[1]):
@@ -28,7 +31,9 @@ def variances_of(errors, alpha, beta):
 
 
 def fit(errors, k):
-    """(alpha, beta) of channel k, by the likelihood of the last two thirds of each window: the first show how calm it is."""
+    """(alpha, beta) of channel k, by the likelihood of the last two thirds of each window: the first show how calm it
+    is.
+    """
     burn = errors.shape[1] // 3
     own, target = errors[:, :, k], long_run[k]
 

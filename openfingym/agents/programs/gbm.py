@@ -1,10 +1,10 @@
 """Gradient-boosted trees (scikit-learn's histogram boosting): one model a step, shared by all channels.
 
-A forecast is a *move*: a return, the log move of a price or a volatility since its last value, the move of any other level; each
-channel is in units of its own deviation, and tells the trees which one it is. The number of trees and
-boldness (a factor on the forecast) are those with the best loss of the task, relative to a forecast of no
-move, over three later and later parts of training; without skill there, no move is forecast.
-Where the task compares risk statistics, forecasts are centred, as in ridge.
+A forecast is a *move*: a return, the log move of a price or a volatility since its last value, the move of any other
+level; each channel is in units of its own deviation, and tells the trees which one it is. The number of trees and
+boldness (a factor on the forecast) are those with the best loss of the task, relative to a forecast of no move, over
+three later and later parts of training; without skill there, no move is forecast. Where the task compares risk
+statistics, forecasts are centred, as in ridge.
 """
 
 from itertools import pairwise
@@ -20,7 +20,13 @@ LOGS = SEMANTICS in {"price_level", "realised_vol"}
 RISK = "delta_sharpe" in WEIGHTS
 RANKED = "long_short_sharpe" in WEIGHTS
 TREES = (20, 60)
-SETTINGS = {"max_leaf_nodes": 8, "learning_rate": 0.05, "min_samples_leaf": 100, "l2_regularization": 10.0, "early_stopping": False}
+SETTINGS = {
+    "max_leaf_nodes": 8,
+    "learning_rate": 0.05,
+    "min_samples_leaf": 100,
+    "l2_regularization": 10.0,
+    "early_stopping": False,
+}
 BOLDNESS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SKILL = 0.99
 """Relative loss that a forecast must reach in validation to be trusted; and it must be below 1 in every part."""
@@ -42,7 +48,9 @@ def values_of(moves, last):
 
 
 def features_of(windows):
-    """Float64[n, L, d] -> float64[n, k, f]: a row for each predicted channel, most of it in units of that channel's steps."""
+    """Float64[n, L, d] -> float64[n, k, f]: a row for each predicted channel, most of it in units of that channel's
+    steps.
+    """
     if interface.KIND == "rows":
         return windows
     levels = np.where(logged, np.log(np.where(logged, windows, 1.0)), windows)
@@ -68,7 +76,9 @@ def boost(x, y):
     categorical = None if interface.KIND == "rows" else [x.shape[2] - 1]
     models = []
     for step in range(y.shape[1]):
-        model = HistGradientBoostingRegressor(max_iter=TREES[-1], categorical_features=categorical, random_state=interface.seed, **SETTINGS)
+        model = HistGradientBoostingRegressor(
+            max_iter=TREES[-1], categorical_features=categorical, random_state=interface.seed, **SETTINGS
+        )
         models.append(model.fit(x.reshape(-1, x.shape[2]), (y[:, step] / unit[step]).reshape(-1)))
 
     def forecasts(new):
@@ -94,7 +104,9 @@ def centred(moves):
 
 
 def losses_of(moves, truth):
-    """The metrics of the task that rank and that a forecast of moves decides, as losses: errors, and no gaps of risk statistics."""
+    """The metrics of the task that rank and that a forecast of moves decides, as losses: errors, and no gaps of risk
+    statistics.
+    """
     error = moves - truth
     mse, mae = (error**2).mean(), np.abs(error).mean()
     losses = {"mae": mae, "mafe": mae, "relative_mae": mae, "rmse": mse**0.5, "nrmse": mse**0.5}
@@ -111,7 +123,9 @@ def relative_loss(moves, truth):
 
 
 def parts(times, lookback, count=3):
-    """Positions to fit on and to validate on, in order of time: all targets fitted on lie before the origins validated."""
+    """Positions to fit on and to validate on, in order of time: all targets fitted on lie before the origins
+    validated.
+    """
     rows = times.reshape(len(times), -1)
     edges = np.linspace(0.55, 1.0, count + 1) * len(rows)
     for first, last in pairwise(edges.astype(int)):
@@ -127,7 +141,11 @@ else:
     columns = [contract["channels"].index(name) for name in contract["targets"]] if "series" not in contract else [0]
 logged = (inputs.min(axis=(0, 1)) > 0) & (test.min(axis=(0, 1)) > 0) & LOGS
 levels = np.where(logged, np.log(np.where(logged, inputs, 1.0)), inputs)
-scale = (levels if SEMANTICS == "log_return" else np.diff(levels, axis=1)).std(axis=(0, 1)) + 1e-12 if levels.shape[1] > 1 else 1.0
+scale = (
+    (levels if SEMANTICS == "log_return" else np.diff(levels, axis=1)).std(axis=(0, 1)) + 1e-12
+    if levels.shape[1] > 1
+    else 1.0
+)
 features, moves = features_of(inputs), moves_of(targets, inputs[:, -1, columns])
 
 losses = {}

@@ -1,4 +1,5 @@
-"""Boosted trees on nodes and their neighbours, trained on the known labels; the scores are then smoothed over the graph.
+"""Boosted trees on nodes and their neighbours, trained on the known labels; the scores are then smoothed over the
+graph.
 
 What a node is described by: its features (sparse ones reduced), the mean of its neighbours', the angle
 between the two, its degree and those around it, and the share of its neighbours that know each other. A set
@@ -24,9 +25,16 @@ SMOOTHING = (0.0, 0.1, 0.2, 0.4)
 SEED = interface.seed
 MODELS = {
     "trees": lambda: HistGradientBoostingClassifier(
-        max_iter=150, learning_rate=0.05, max_leaf_nodes=8, min_samples_leaf=10, l2_regularization=1.0, random_state=SEED
+        max_iter=150,
+        learning_rate=0.05,
+        max_leaf_nodes=8,
+        min_samples_leaf=10,
+        l2_regularization=1.0,
+        random_state=SEED,
     ),
-    "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=2000, class_weight="balanced")),
+    "logistic": lambda: make_pipeline(
+        StandardScaler(), LogisticRegression(C=0.1, max_iter=2000, class_weight="balanced")
+    ),
 }
 
 
@@ -38,9 +46,12 @@ def adjacency_of(graph):
 
 
 def closed_share(adjacency, degree):
-    """Share of the pairs of neighbours of each node that are joined; in blocks, since a product is far denser than a graph."""
+    """Share of the pairs of neighbours of each node that are joined; in blocks, since a product is far denser than a
+    graph.
+    """
     counts = [
-        (rows @ adjacency).multiply(rows).sum(axis=1) for rows in (adjacency[i : i + BLOCK] for i in range(0, adjacency.shape[0], BLOCK))
+        (rows @ adjacency).multiply(rows).sum(axis=1)
+        for rows in (adjacency[i : i + BLOCK] for i in range(0, adjacency.shape[0], BLOCK))
     ]
     return np.concatenate([np.asarray(count).ravel() for count in counts]) / np.maximum(degree * (degree - 1.0), 1.0)
 

@@ -45,7 +45,10 @@ def forecast(features, coefficients):
 inputs, targets = interface.load_train()
 test = interface.load_test_inputs()
 columns = [contract["channels"].index(name) for name in contract["targets"]]
-graphs = [interface.load(f"{part}_spillover") if f"{part}_spillover" in contract["arrays"] else None for part in ("train", "test")]
+graphs = [
+    interface.load(f"{part}_spillover") if f"{part}_spillover" in contract["arrays"] else None
+    for part in ("train", "test")
+]
 features, last = features_of(inputs, graphs[0]), inputs[:, -1:, columns]
 moves, times = np.log(targets / last), interface.load("train_times")
 
@@ -53,7 +56,9 @@ errors = []
 for start, end in pairwise((np.linspace(0.55, 1.0, 4) * len(inputs)).astype(int)):
     fitted = times[:, -1] < times[start, LOOKBACK - 1]
     found = forecast(features[start:end], fit(features[fitted], moves[fitted]))
-    errors.append([np.abs(last[start:end] * np.exp(kept * found) - targets[start:end]).mean(axis=(0, 2)) for kept in KEPT])
+    errors.append(
+        [np.abs(last[start:end] * np.exp(kept * found) - targets[start:end]).mean(axis=(0, 2)) for kept in KEPT]
+    )
 mean = np.mean(errors, axis=0)
 kept = KEPT[mean.argmin(axis=0)]
 for step, share, ratio in zip(contract["steps"], kept, mean.min(axis=0) / mean[0], strict=True):

@@ -19,7 +19,10 @@ def year_before(days, day):
 
 def moved(rows, day):
     """The value of a year before a day, moved as the newest value moved within a year; else the last value."""
-    days, values = np.array([row[0] for row in rows], dtype="datetime64[D]"), np.array([row[1] for row in rows], dtype=float)
+    days, values = (
+        np.array([row[0] for row in rows], dtype="datetime64[D]"),
+        np.array([row[1] for row in rows], dtype=float),
+    )
     steps = np.diff(days).astype(int)
     if len(values) < 2 or not 20 <= steps[-1] <= 100:
         return values[-1]

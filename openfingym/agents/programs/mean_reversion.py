@@ -1,4 +1,5 @@
-"""Mean reversion: buys what lies far below the mean of its lookback, sells it again near the mean; short the other way round.
+"""Mean reversion: buys what lies far below the mean of its lookback, sells it again near the mean; short the other way
+round.
 
 A position is entered when a log close is ENTER standard deviations from the mean and left when it is back within EXIT,
 so that noise between the two costs nothing.

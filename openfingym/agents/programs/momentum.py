@@ -1,4 +1,5 @@
-"""Time-series momentum (Moskowitz, Ooi and Pedersen 2012): long what has risen over the lookback, short what has fallen.
+"""Time-series momentum (Moskowitz, Ooi and Pedersen 2012): long what has risen over the lookback, short what has
+fallen.
 
 Each symbol has an equal part of equity, scaled by how large its move was against what its volatility explains: a
 move of one standard deviation or more takes the whole part. Weights change every so often, since trading costs.

@@ -27,8 +27,11 @@ def answer():
         deviation, spread = windows.std(axis=0), steps.std(axis=0)
         normal = rng.standard_normal(interface.SUBMISSION_SHAPE)
         drawn = windows.mean(axis=0) + deviation * normal
-        # Windows that wander are random walks: independent increments make those of training likelier than independent values.
-        walk = np.concatenate([drawn[..., :1, :], steps.mean(axis=0) + spread * normal[..., 1:, :]], axis=-2).cumsum(axis=-2)
+        # Windows that wander are random walks: independent increments make those of training likelier than independent
+        # values.
+        walk = np.concatenate([drawn[..., :1, :], steps.mean(axis=0) + spread * normal[..., 1:, :]], axis=-2).cumsum(
+            axis=-2
+        )
         known = (deviation[1:] > 0) & (spread > 0)
         return walk if np.log(deviation[1:][known] / spread[known]).mean() > np.log(2.5) else drawn
     return rng.uniform(contract["low"], contract["high"], interface.SUBMISSION_SHAPE)
@@ -37,7 +40,8 @@ def answer():
 if interface.KIND in {"rolling", "trading"}:
     env = interface.make()
     while env.episodes_left:
-        # An episode that is left early goes on to its end with nothing more done: no change is forecast, positions are held.
+        # An episode that is left early goes on to its end with nothing more done: no change is forecast, positions are
+        # held.
         env.reset()
         if interface.KIND == "trading":
             width = len(contract["symbols"])

@@ -18,7 +18,9 @@ KEPT = np.linspace(0.0, 1.0, 11)
 DECAYS = (0.3, 0.45, 0.7, 1.0)
 """Of the loading, a year; 0.7 puts the hump of the curvature at two and a half years."""
 SKILL = 0.99
-"""Error relative to that of the last curve that a forecast must reach in validation; and it must be below 1 in every part."""
+"""Error relative to that of the last curve that a forecast must reach in validation; and it must be below 1 in every
+part.
+"""
 
 
 def years_of(channel):
@@ -35,7 +37,9 @@ def loadings(years, decay):
 
 
 def fit(states, moves, group):
-    """Fit moves of factors, float64[n, h, 3], on the deviation from the group's mean; return a forecast of (states, group)."""
+    """Fit moves of factors, float64[n, h, 3], on the deviation from the group's mean; return a forecast of (states,
+    group).
+    """
     means = np.stack([states[group == g].mean(axis=0) for g in range(group.max() + 1)])
     away = states - means[group]
     slopes = np.linalg.lstsq(away, moves.reshape(len(moves), -1), rcond=None)[0]
@@ -64,7 +68,9 @@ for decay in DECAYS:
     moved = (truth.reshape(-1, len(columns)) @ np.linalg.pinv(shapes[columns]).T).reshape(*truth.shape[:2], 3)
     for start, end in pairwise((np.linspace(0.55, 1.0, 4) * len(inputs)).astype(int)):
         fitted = times[:, -1] < times[start, contract["lookback"] - 1]
-        forecast = fit(factors[fitted], moved[fitted], group[fitted])(factors[start:end], group[start:end]) @ shapes[columns].T
+        forecast = (
+            fit(factors[fitted], moved[fitted], group[fitted])(factors[start:end], group[start:end]) @ shapes[columns].T
+        )
         for kept in KEPT:
             miss = kept * forecast - truth[start:end]
             errors.setdefault((decay, kept), []).append(np.log((miss**2).mean()) / 2 + np.log(np.abs(miss).mean()))
@@ -85,8 +91,13 @@ if CURVES:
     outside = (1.0 - contract["coverage"]) / 2.0
     unit = np.stack([truth[group == g, 0].std(axis=0) for g in range(group.max() + 1)])
     first = int(0.55 * len(inputs))
-    low, high = np.quantile(np.concatenate(misses[decay, kept])[:, 0] / unit[group[first:]], (outside, 1.0 - outside), axis=0)
+    low, high = np.quantile(
+        np.concatenate(misses[decay, kept])[:, 0] / unit[group[first:]], (outside, 1.0 - outside), axis=0
+    )
     # A miss is forecast less truth, so the truth lies a miss below the forecast.
-    lower, upper = central[:, 0] - np.maximum(high, 0.0) * unit[test_group], central[:, 0] - np.minimum(low, 0.0) * unit[test_group]
+    lower, upper = (
+        central[:, 0] - np.maximum(high, 0.0) * unit[test_group],
+        central[:, 0] - np.minimum(low, 0.0) * unit[test_group],
+    )
     central = np.stack([lower, central[:, 0], upper], axis=1)
 print(interface.submit(np.clip(central, contract["low"], contract["high"])))

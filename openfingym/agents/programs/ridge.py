@@ -1,10 +1,10 @@
 """Ridge regression of everything to be predicted on everything a window shows.
 
-A forecast is a *move*: a return, the log move of a price or a volatility since its last value, the move of any other level.
-Penalty and boldness (a factor on the forecast) are those with the best loss of the task, relative to a
-forecast of no move, over three later and later parts of training; without skill there, no move is forecast.
-Where the task compares risk statistics, forecasts are centred: a drift cannot be told from zero in so few
-windows, and a small constant has an absurd Sharpe ratio, which is reported though it does not rank.
+A forecast is a *move*: a return, the log move of a price or a volatility since its last value, the move of any other
+level. Penalty and boldness (a factor on the forecast) are those with the best loss of the task, relative to a forecast
+of no move, over three later and later parts of training; without skill there, no move is forecast. Where the task
+compares risk statistics, forecasts are centred: a drift cannot be told from zero in so few windows, and a small
+constant has an absurd Sharpe ratio, which is reported though it does not rank.
 """
 
 from itertools import pairwise
@@ -40,7 +40,9 @@ def values_of(moves, last):
 
 
 def features_of(windows):
-    """Float64[n, L, d] -> float64[n, f]: returns as they are, levels less their last value; volatilities revert, so also that value."""
+    """Float64[n, L, d] -> float64[n, f]: returns as they are, levels less their last value; volatilities revert, so
+    also that value.
+    """
     if SEMANTICS == "log_return":
         return windows.reshape(len(windows), -1)
     levels = np.where(logged, np.log(np.where(logged, windows, 1.0)), windows)
@@ -73,7 +75,9 @@ def centred(moves):
 
 
 def losses_of(moves, truth):
-    """The metrics of the task that rank and that a forecast of moves decides, as losses: errors, and no gaps of risk statistics."""
+    """The metrics of the task that rank and that a forecast of moves decides, as losses: errors, and no gaps of risk
+    statistics.
+    """
     error = moves - truth
     mse, mae = (error**2).mean(), np.abs(error).mean()
     losses = {"mae": mae, "mafe": mae, "relative_mae": mae, "rmse": mse**0.5, "nrmse": mse**0.5}
@@ -90,7 +94,9 @@ def relative_loss(moves, truth):
 
 
 def parts(times, lookback, count=3):
-    """Positions to fit on and to validate on, in order of time: all targets fitted on lie before the origins validated."""
+    """Positions to fit on and to validate on, in order of time: all targets fitted on lie before the origins
+    validated.
+    """
     rows = times.reshape(len(times), -1)
     edges = np.linspace(0.55, 1.0, count + 1) * len(rows)
     for first, last in pairwise(edges.astype(int)):

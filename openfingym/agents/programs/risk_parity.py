@@ -1,4 +1,5 @@
-"""Risk parity: weights with which every symbol adds the same to the variance of the whole (Maillard, Roncalli and Teiletche 2010).
+"""Risk parity: weights with which every symbol adds the same to the variance of the whole (Maillard, Roncalli and
+Teiletche 2010).
 
 Covariances are those of the lookback, half way to their diagonal. The weights are long only and add up to 1.
 """
@@ -13,10 +14,14 @@ SHRINKAGE = 0.5
 
 
 def weights(bars):
-    """Equal risk contributions from bars float64[lookback, symbols, 5], by cyclical coordinate descent (Griveau-Billion et al. 2013)."""
+    """Equal risk contributions from bars float64[lookback, symbols, 5], by cyclical coordinate descent (Griveau-Billion
+    et al. 2013).
+    """
     returns = np.diff(np.log(bars[:, :, 3]), axis=0)
     covariance = np.atleast_2d(np.cov(returns, rowvar=False))
-    covariance = (1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance)) + 1e-12 * np.eye(len(covariance))
+    covariance = (
+        (1 - SHRINKAGE) * covariance + SHRINKAGE * np.diag(np.diag(covariance)) + 1e-12 * np.eye(len(covariance))
+    )
     deviation = np.sqrt(np.diag(covariance))
     x = 1 / deviation
     for _ in range(100):

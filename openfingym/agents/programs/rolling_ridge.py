@@ -1,8 +1,8 @@
 """Ridge regression of the next return on the last ones, fitted on training and corrected on the way.
 
-Features are the last returns of all symbols and their mean over the lookback. The penalty, and a factor that makes forecasts
-smaller, are those with the least squared error on the last third of training. While episodes are played, outcomes that
-become known move that factor: forecasts without skill fade to no change.
+Features are the last returns of all symbols and their mean over the lookback. The penalty, and a factor that makes
+forecasts smaller, are those with the least squared error on the last third of training. While episodes are played,
+outcomes that become known move that factor: forecasts without skill fade to no change.
 """
 
 import interface

@@ -39,7 +39,9 @@ def moves_of(states, path):
 
 
 def moves_from(last, levels):
-    """Float64[n, h, k] targets as moves from float64[n, 1, k]: returns as they are, log moves of prices, moves of other levels."""
+    """Float64[n, h, k] targets as moves from float64[n, 1, k]: returns as they are, log moves of prices, moves of other
+    levels.
+    """
     if SEMANTICS == "log_return":
         return levels
     return np.log(levels / last) if SEMANTICS == "price_level" else levels - last
@@ -73,7 +75,10 @@ def fit(series, order, penalty):
 
 def error(moves, truth):
     """Log of the geometric mean of the two errors relative to those of no move."""
-    ratios = np.abs(moves - truth).mean() / np.abs(truth).mean(), (((moves - truth) ** 2).mean() / (truth**2).mean()) ** 0.5
+    ratios = (
+        np.abs(moves - truth).mean() / np.abs(truth).mean(),
+        (((moves - truth) ** 2).mean() / (truth**2).mean()) ** 0.5,
+    )
     return float(np.log(ratios).mean())
 
 
@@ -96,7 +101,10 @@ for start, end in pairwise((np.linspace(0.55, 1.0, 4) * len(inputs)).astype(int)
                 losses.setdefault((order, penalty, kept), []).append(error(kept * found, moves[start:end]))
 scores = {choice: float(np.exp(np.mean(logs))) for choice, logs in losses.items()}
 order, penalty, kept = min(scores, key=scores.get)
-print(f"validation: relative error {scores[order, penalty, kept]:.4f} with order {order}, penalty {penalty:g}, share kept {kept:g}")
+print(
+    f"validation: relative error {scores[order, penalty, kept]:.4f} with order {order}, penalty {penalty:g}, "
+    f"share kept {kept:g}"
+)
 if scores[order, penalty, kept] > SKILL or max(losses[order, penalty, kept]) > 0.0:
     print("no skill in validation: no move is forecast")
     kept = 0.0

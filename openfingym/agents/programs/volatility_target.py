@@ -1,4 +1,5 @@
-"""Volatility targeting (Moreira and Muir 2017, in spirit): equal parts of all symbols, more when markets are calm, less when they are not.
+"""Volatility targeting (Moreira and Muir 2017, in spirit): equal parts of all symbols, more when markets are calm, less
+when they are not.
 
 The volatility of the whole is that of the lookback, with correlations; the target is what it usually was in training,
 times 0.7, so that there is room to go up. Without borrowing, the parts add up to at most 1.
