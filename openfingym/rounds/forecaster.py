@@ -11,12 +11,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib.metadata import EntryPoint
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
-from openfingym.plugins import entry_points
+from openfingym.plugins import Plugins
 from openfingym.questions.answer import read_answer
 from openfingym.rounds.references import answer_document
 
@@ -32,6 +31,7 @@ OWN = {
     "consensus": "openfingym.suites.findeepforecast.forecasting.consensus",
 }
 """Programs of the library by name, each the ``PROGRAM`` of its module."""
+_PROGRAMS = Plugins("forecaster", ENTRY_POINT_GROUP, {name: f"{module}:PROGRAM" for name, module in OWN.items()})
 PROGRAM: Mapping[str, Any] = MappingProxyType({"method": "program"})
 """The record of an answer that a program gave."""
 SINGLE = frozenset({"probability", "value"})
@@ -218,7 +218,7 @@ def said_of(question: Question, answer: object, record: Mapping[str, Any] | None
 
 def program_names() -> list[str]:
     """The names of the programs that are forecasters: the library's own, and those of installed packages."""
-    return sorted({*OWN, *(entry.name for entry in entry_points(ENTRY_POINT_GROUP))})
+    return sorted(_PROGRAMS.names())
 
 
 def find_program(name: str) -> ProgramForecaster:
@@ -228,19 +228,8 @@ def find_program(name: str) -> ProgramForecaster:
         UsageError: there is no program of this name, or it cannot be loaded, or lacks a member of
             :class:`ForecastProgram`.
     """
-    installed = {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}
-    if name in OWN:
-        entry = EntryPoint(name, f"{OWN[name]}:PROGRAM", ENTRY_POINT_GROUP)
-    elif name in installed:
-        entry = installed[name]
-    else:
-        raise UsageError(f"there is no forecaster {name!r}; programs are {', '.join(program_names())}")
-    # Importing a stranger's module may raise anything.
-    try:
-        program = entry.load()
-    except Exception as error:
-        raise UsageError(f"the forecaster {name!r} cannot be loaded from {entry.value!r} ({error})") from error
+    program = _PROGRAMS.load(name)
     lacking = [member for member in ("name", "version", "uses_others", "forecast") if not hasattr(program, member)]
     if lacking:
-        raise UsageError(f"the forecaster {name!r} of {entry.value!r} has no {lacking[0]!r}; see ForecastProgram")
-    return ProgramForecaster(program)
+        raise UsageError(f"the forecaster {name!r} has no {lacking[0]!r}; see ForecastProgram")
+    return ProgramForecaster(cast("ForecastProgram", program))

@@ -10,12 +10,11 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from openfingym.errors import OpenFinGymError, UsageError
-from openfingym.plugins import entry_points
+from openfingym.plugins import Plugins
 from openfingym.questions.question import DAY_NS, Question
 from openfingym.rounds.schedule import RoundTimes
 from openfingym.task.contracts import Section
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "openfingym.question_generators"
 OWN = ("prices", "releases", "simulated", "findeepforecast")
 """Generators of the library, by the names of their modules in ``openfingym.rounds.generators``."""
+_PLUGINS = Plugins(
+    "generator", ENTRY_POINT_GROUP, {name: f"openfingym.rounds.generators.{name}:GENERATOR" for name in OWN}
+)
 
 
 class Options(Section):
@@ -165,23 +167,12 @@ def find_generator(name: str, where: str) -> Generator[Any]:
     """
     if name.endswith(".py"):
         return _of_file(Path(name), where)
-    installed = {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}
-    if name in OWN:
-        entry = EntryPoint(name, f"openfingym.rounds.generators.{name}:GENERATOR", ENTRY_POINT_GROUP)
-    elif name in installed:
-        entry = installed[name]
-    else:
-        known = ", ".join((*OWN, *sorted(installed)))
-        raise UsageError(
-            f"{where}: there is no generator {name!r}; known: {known}; or give the path of a Python file that ends "
-            "with GENERATOR = ..."
-        )
-    # Importing a stranger's module may raise anything.
     try:
-        loaded = entry.load()
-    except Exception as error:
-        raise UsageError(f"{where}: the generator {name!r} cannot be loaded from {entry.value!r} ({error})") from error
-    return _required(loaded, f"{where}: {entry.value}")
+        generator = _PLUGINS.load(name)
+    except UsageError as error:
+        hint = "" if name in _PLUGINS.names() else "; or give the path of a Python file that ends with GENERATOR = ..."
+        raise UsageError(f"{where}: {error}{hint}") from error
+    return _required(generator, f"{where}: the generator {name!r}")
 
 
 def generate(one: Round, generator: Generator[Any], options: Options) -> list[Question]:

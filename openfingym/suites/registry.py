@@ -7,43 +7,36 @@ package, ``openfingym.suites.NAME``.
 
 from __future__ import annotations
 
-import functools
-from importlib.metadata import EntryPoint
+from typing import cast
 
 from openfingym.errors import UsageError
-from openfingym.plugins import entry_points
+from openfingym.plugins import Plugins
 from openfingym.suites.suite import Suite
 
 ENTRY_POINT_GROUP = "openfingym.suites"
 OWN: tuple[str, ...] = ("mirai", "finsearch", "findeepforecast", "imported")
 """Suites of the library, by the names of their packages in ``openfingym.suites``."""
+_PLUGINS = Plugins("suite", ENTRY_POINT_GROUP, {name: f"openfingym.suites.{name}:SUITE" for name in OWN})
 
 _registered: dict[str, Suite] = {}
 
 
 def known_suites() -> tuple[str, ...]:
     """The names of all suites: of the library, of this process, and of installed distributions."""
-    return tuple(dict.fromkeys([*OWN, *_registered, *sorted(_installed())]))
+    return tuple(dict.fromkeys([*OWN, *_registered, *_PLUGINS.names()]))
 
 
 def find_suite(name: str) -> Suite:
     """The suite with a name.
 
     Raises:
-        UsageError: there is no such suite, or it cannot be loaded.
+        UsageError: there is no such suite, there are two, or it cannot be loaded.
     """
     if name in _registered:
         return _registered[name]
-    # A suite of the library goes before one of a distribution that has the same name.
-    entry = EntryPoint(name, f"openfingym.suites.{name}:SUITE", ENTRY_POINT_GROUP) if name in OWN else None
-    entry = entry or _installed().get(name)
-    if entry is None:
-        raise UsageError(f"no suite is named {name!r}; known: {', '.join(known_suites())}")
-    try:
-        suite = entry.load()
-    except Exception as error:  # whatever a stranger's module may raise
-        raise UsageError(f"the suite {name!r} ({entry.value}) cannot be loaded: {error}") from error
-    return register_suite(suite)
+    if name not in _PLUGINS.names():
+        raise UsageError(f"no suite is named {name[:60]!r}; known: {', '.join(known_suites())}")
+    return register_suite(cast("Suite", _PLUGINS.load(name)))
 
 
 def register_suite(suite: Suite) -> Suite:
@@ -58,9 +51,3 @@ def register_suite(suite: Suite) -> Suite:
     if _registered.setdefault(suite.name, suite) is not suite:
         raise UsageError(f"there is a suite {suite.name!r} already; choose another name")
     return suite
-
-
-@functools.cache
-def _installed() -> dict[str, EntryPoint]:
-    """The suites of installed distributions, by name."""
-    return {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from openfingym.errors import UsageError
-from openfingym.plugins import entry_points
+from openfingym.plugins import entry_points, source_of
 from openfingym.task.contracts import Contract
 
 ENTRY_POINT_GROUP = "openfingym.kinds"
@@ -65,7 +65,7 @@ def installed_kinds() -> Mapping[str, EntryPoint]:
     for entry in entry_points(ENTRY_POINT_GROUP):
         if entry.name in OWN or kinds.setdefault(entry.name, entry).value != entry.value:
             raise UsageError(
-                f"the kind {entry.name!r} of {_source(entry)} has the name of another kind; uninstall one of the two"
+                f"the kind {entry.name!r} of {source_of(entry)} has the name of another kind; uninstall one of the two"
             )
     return kinds
 
@@ -90,7 +90,7 @@ def load_kind(entry: EntryPoint) -> object:
     try:
         return entry.load()
     except Exception as error:  # a module that we do not know may raise anything
-        raise UsageError(f"the kind {entry.name!r} of {_source(entry)} cannot be loaded: {error}") from error
+        raise UsageError(f"the kind {entry.name!r} of {source_of(entry)} cannot be loaded: {error}") from error
 
 
 def known_kinds() -> tuple[str, ...]:
@@ -125,7 +125,9 @@ def contract_class(kind: str) -> type[Contract] | None:
         loaded = load_kind(entry)
         register_contract(loaded)  # type: ignore[arg-type]  # checks the object itself
         if kind not in CONTRACTS:
-            raise UsageError(f"the entry point {kind!r} of {_source(entry)} is a kind of another name; they must agree")
+            raise UsageError(
+                f"the entry point {kind!r} of {source_of(entry)} is a kind of another name; they must agree"
+            )
     return CONTRACTS.get(kind)
 
 
@@ -154,7 +156,3 @@ def parse_contract(value: object) -> object:
             "contract", [InitErrorDetails(type=problem, loc=("kind",), input=kind)]
         )
     return contract.model_validate(value)
-
-
-def _source(entry: EntryPoint) -> str:
-    return f"{entry.dist.name} ({entry.value})" if entry.dist is not None else entry.value

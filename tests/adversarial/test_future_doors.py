@@ -17,7 +17,6 @@ import pytest
 
 import openfingym
 from openfingym.agents import Agent
-from openfingym.suites import registry
 from openfingym.suites.mirai.suite import SUITE as MIRAI
 from openfingym.suites.suite import Observation, SuiteQuestion
 from openfingym.vault import Vault
@@ -73,12 +72,10 @@ def canaries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(site), *(path for path in sys.path if path != str(HERE))])
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        registry._installed.cache_clear()
         import canary_suite
 
         canary_suite.write_world()
         yield canary_suite
-    registry._installed.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from openfingym.errors import UsageError
-from openfingym.plugins import entry_points
+from openfingym.plugins import Plugins
 from openfingym.results import RolloutResult
 
 ENTRY_POINT_GROUP = "openfingym.loggers"
@@ -50,6 +49,7 @@ class RunLogger(Protocol):
 
 LoggerMaker: TypeAlias = Callable[[Path], RunLogger]
 """Makes a logger for the run in a folder."""
+_PLUGINS = Plugins("logger", ENTRY_POINT_GROUP, {name: f"{__name__}.{name}:LOGGER" for name in OWN})
 
 
 def load_loggers(wanted: Sequence[str | LoggerMaker]) -> dict[str, LoggerMaker]:
@@ -89,17 +89,7 @@ def labels_of(result: RolloutResult) -> dict[str, str]:
 
 
 def _load(name: str) -> LoggerMaker:
-    installed = {entry.name: entry for entry in entry_points(ENTRY_POINT_GROUP)}
-    if name in OWN:
-        entry = EntryPoint(name, f"{__name__}.{name}:LOGGER", ENTRY_POINT_GROUP)
-    elif name in installed:
-        entry = installed[name]
-    else:
-        raise UsageError(f"there is no logger {name!r}; known: {', '.join((*OWN, *sorted(installed)))}")
-    try:
-        maker: LoggerMaker = entry.load()
-    except Exception as error:  # a module of an installed distribution may raise anything
-        raise UsageError(f"logger {name!r} cannot be loaded from {entry.value!r} ({error})") from error
+    maker = cast("LoggerMaker", _PLUGINS.load(name))
     # The loggers of this package import their libraries when they are made: what is missing is said here already.
     needs = getattr(maker, "needs", None)
     if name in OWN and find_spec(str(needs)) is None:

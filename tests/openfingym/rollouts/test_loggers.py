@@ -122,7 +122,7 @@ def test_a_distribution_brings_a_logger(tmp_path: Path, monkeypatch: pytest.Monk
     (info / "entry_points.txt").write_text("[openfingym.loggers]\nmine = my_loggers:made\nbad = my_loggers:none\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert load_loggers(["mine"])["mine"](tmp_path) == tmp_path
-    with pytest.raises(UsageError, match="logger 'bad' cannot be loaded from 'my_loggers:none'"):
+    with pytest.raises(UsageError, match=r"logger 'bad' of my-loggers \(my_loggers:none\) cannot be loaded"):
         load_loggers(["bad"])
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.suites import registry
-
 TASK = """
 schema_version = "1.4"
 
@@ -65,7 +63,6 @@ def jar_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(Path(__file__).with_name("own_suite.py"), site / "own_suite.py")
     monkeypatch.syspath_prepend(site)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *filter(None, sys.path)]))
-    registry._installed.cache_clear()
     folder = tmp_path / "jar-forecast"
     folder.mkdir()
     (folder / "task.toml").write_text(TASK)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
-from openfingym.errors import UsageError
-from openfingym.plugins import entry_points
+from openfingym.plugins import Plugins
 from openfingym.suites.findeepforecast.world.building import findeepforecast_vault, write_findeepforecast
 from openfingym.suites.findeepforecast.world.size import WorldSize
 from openfingym.vault import Vault
@@ -67,15 +65,19 @@ class BundledCollector:
         return bundled_vault() if folder is None else build(Path(folder))
 
 
-_OWN: dict[str, Callable[[], Collector]] = {
-    SimulatedCollector.name: SimulatedCollector,
-    BundledCollector.name: BundledCollector,
-}
+_PLUGINS = Plugins(
+    "collector",
+    ENTRY_POINT_GROUP,
+    {
+        SimulatedCollector.name: f"{__name__}:SimulatedCollector",
+        BundledCollector.name: f"{__name__}:BundledCollector",
+    },
+)
 
 
 def known_collectors() -> tuple[str, ...]:
     """Names of the collectors that are made without arguments."""
-    return (*_OWN, *sorted(entry.name for entry in entry_points(ENTRY_POINT_GROUP) if entry.name not in _OWN))
+    return _PLUGINS.names()
 
 
 def find_collector(name: str) -> Collector:
@@ -85,16 +87,6 @@ def find_collector(name: str) -> Collector:
         name: name of a collector of the library, or of an entry point.
 
     Raises:
-        UsageError: there is none of that name, or the distribution that brings it is broken.
+        UsageError: there is none of that name, there are two, or the distribution that brings it is broken.
     """
-    # The library's own come first, so that no distribution takes one's place.
-    if name in _OWN:
-        return _OWN[name]()
-    for entry in entry_points(ENTRY_POINT_GROUP):
-        if entry.name == name:
-            try:
-                collector: Collector = entry.load()()
-            except Exception as error:  # the module of another distribution may raise anything
-                raise UsageError(f"the collector {name!r} ({entry.value}) cannot be loaded: {error}") from error
-            return collector
-    raise UsageError(f"no collector is named {name!r}; there are {', '.join(known_collectors())}")
+    return cast("Collector", _PLUGINS.make(name))

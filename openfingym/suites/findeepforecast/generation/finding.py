@@ -8,25 +8,32 @@ A distribution brings a generator by an entry point of the group ``openfingym.re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint
 from typing import cast
 
 from openfingym.errors import UsageError
-from openfingym.plugins import entry_points
+from openfingym.plugins import Plugins
 from openfingym.suites.findeepforecast.generation.protocols import NonRecurrentGenerator, RecurrentGenerator
 
 RECURRENT_GROUP, EVENT_GROUP = "openfingym.recurrent_problems", "openfingym.event_problems"
 _HERE = "openfingym.suites.findeepforecast.generation"
 CALENDARS, NEWS, FILINGS, MODEL = "calendars", "news", "filings", "model"
-_OWN: Mapping[str, Mapping[str, str]] = {
-    RECURRENT_GROUP: {CALENDARS: f"{_HERE}.recurrent:CalendarGenerator"},
-    EVENT_GROUP: {
-        NEWS: f"{_HERE}.events:EventGenerator",
-        FILINGS: f"{_HERE}.recorded_events:RecordedEvents",
-        MODEL: "openfingym.rounds.model_events:ModelEvents",
-    },
+# The library's own are named as the others are, so that a module is only loaded if it is asked for: one of them belongs
+# to a room above this one.
+_GENERATORS: Mapping[str, Plugins] = {
+    RECURRENT_GROUP: Plugins(
+        "generator of recurrent problems", RECURRENT_GROUP, {CALENDARS: f"{_HERE}.recurrent:CalendarGenerator"}
+    ),
+    EVENT_GROUP: Plugins(
+        "generator of problems about events",
+        EVENT_GROUP,
+        {
+            NEWS: f"{_HERE}.events:EventGenerator",
+            FILINGS: f"{_HERE}.recorded_events:RecordedEvents",
+            MODEL: "openfingym.rounds.model_events:ModelEvents",
+        },
+    ),
 }
-"""The library's generators by group and name, each as the module and the object.
+"""The generators of both groups.
 
 ``calendars`` asks about scheduled disclosures; ``news`` about events in the news of a made-up world; ``filings`` about
 filings and decisions of the real past; ``model`` reads news with a language model
@@ -40,7 +47,7 @@ def find_recurrent(name: str) -> RecurrentGenerator:
     Raises:
         UsageError: there is none of that name, or it cannot be loaded.
     """
-    return cast("RecurrentGenerator", _found(RECURRENT_GROUP, name))
+    return cast("RecurrentGenerator", _find(RECURRENT_GROUP, name))
 
 
 def find_non_recurrent(name: str) -> NonRecurrentGenerator:
@@ -49,21 +56,12 @@ def find_non_recurrent(name: str) -> NonRecurrentGenerator:
     Raises:
         UsageError: there is none of that name, or it cannot be loaded.
     """
-    return cast("NonRecurrentGenerator", _found(EVENT_GROUP, name))
+    return cast("NonRecurrentGenerator", _find(EVENT_GROUP, name))
 
 
-def _found(group: str, name: str) -> object:
-    # The library's own are entry points too, so that a module is only loaded if it is asked for: one of them belongs to
-    # a room above this one.
-    known = {own: EntryPoint(own, place, group) for own, place in _OWN[group].items()}
-    for entry in entry_points(group):
-        known.setdefault(entry.name, entry)
-    if name not in known:
-        raise UsageError(f"there is no generator {name[:60]!r} of {group}; known: {', '.join(known)}")
-    try:
-        generator: object = known[name].load()()
-    except Exception as error:  # the module of another distribution may raise anything
-        raise UsageError(f"the generator {name!r} cannot be made from {known[name].value!r} ({error})") from error
+def _find(group: str, name: str) -> object:
+    """A new generator of a group, by its name."""
+    generator = _GENERATORS[group].make(name)
     if not callable(getattr(generator, "generate", None)):
-        raise UsageError(f"the generator {name!r} of {known[name].value!r} has no method generate(); see protocols.py")
+        raise UsageError(f"the {_GENERATORS[group].what} {name!r} has no method generate(); see protocols.py")
     return generator

@@ -163,5 +163,5 @@ def test_who_asks_must_say_so():
 def test_collectors_are_found_by_name():
     assert known_collectors()[:2] == ("simulated", "bundled")
     assert find_collector("bundled").collect().name == "bundled"
-    with pytest.raises(UsageError, match="there are simulated, bundled"):
+    with pytest.raises(UsageError, match="known: simulated, bundled"):
         find_collector("nothing")

@@ -36,5 +36,5 @@ def test_another_vault_is_an_error_that_says_so(name: str, said: str) -> None:
 def test_generators_by_name() -> None:
     assert isinstance(find_recurrent("calendars"), CalendarGenerator)
     assert isinstance(find_non_recurrent("news"), EventGenerator)
-    with pytest.raises(UsageError, match=r"no generator 'oracle' of openfingym\.event_problems; known: news"):
+    with pytest.raises(UsageError, match=r"no generator of problems about events 'oracle'; known: news"):
         find_non_recurrent("oracle")
