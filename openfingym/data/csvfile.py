@@ -140,15 +140,29 @@ def csv_texts(source: Path | io.StringIO) -> pd.DataFrame:
     Raises:
         ValueError: it is no CSV file, or a row has more cells than the header; pandas' own errors are of this type.
     """
+    # By itself pandas would turn "1_000", "007" and "NA" into something else before anybody looks at them.
+    return read_csv(source, dtype=object, keep_default_na=False)
+
+
+def read_csv(source: Path | io.StringIO | io.BytesIO, **options: Any) -> pd.DataFrame:
+    """``pandas.read_csv`` that refuses rows with more cells than the header.
+
+    Args:
+        source: the file, or what it holds.
+        options: options of ``pandas.read_csv``.
+
+    Raises:
+        ValueError: it is no CSV file, or a row has more cells than the header; pandas' own errors are of this type.
+    """
     import pandas as pd
 
     # Where rows are longer than the header, pandas makes an index of what is too much, so that every value moves into
-    # another column; told not to, it cuts the rows off, with a warning alone: "1,5" would be read as 1. And it would
-    # turn "1_000", "007" and "NA" into something else before anybody looks at them.
+    # another column; told not to, it cuts the rows off, with a warning alone: "1,5" would be read as 1.
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return pd.read_csv(source, dtype=object, keep_default_na=False, index_col=False)
+            frame: pd.DataFrame = pd.read_csv(source, index_col=False, **options)
+            return frame
         except pd.errors.ParserWarning:
             raise ValueError("a row has more cells than the header; a text with a comma needs quotes") from None
 

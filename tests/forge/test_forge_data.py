@@ -380,6 +380,7 @@ def test_honest_tables_are_never_refused(seed: int, missing: float, late: int, s
         (b"date,a\n2020-01-01,ten\n2020-01-02,11\n", "'ten'"),
         (b"", "first line"),
         (b"date,a\n", "no rows"),
+        (b"date,a\n2020-01-01,1,5\n2020-01-02,2,5\n", "more cells than the header"),
         (b"\xff\xfe\x00\n\x00", "no CSV"),
     ],
 )

@@ -30,6 +30,7 @@ from openfingym.data.sources.wire import (
     NotPublishedError,
     OfflineError,
     TransientError,
+    UnavailableError,
     check_body,
     content_range,
 )
@@ -129,7 +130,8 @@ class Client:
         Raises:
             OfflineError: no attempt reached the service.
             NotPublishedError: the service has no such file.
-            DataError: the service answered with something else, with too much, or only with failures.
+            UnavailableError: the service answered only with failures.
+            DataError: the service answered with something else, or with too much.
         """
         from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
@@ -150,7 +152,7 @@ class Client:
                     f"{url}. Check the network and any proxy (HTTPS_PROXY), then run the same command again; what is "
                     "downloaded already stays usable, and the bundled datasets need no network"
                 ) from None
-            raise DataError(
+            raise UnavailableError(
                 f"{url}: {error.reason}; gave up after {self.policy.attempts} attempts. Run the same command again "
                 "later: it continues where this one stopped"
             ) from None

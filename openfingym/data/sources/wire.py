@@ -40,6 +40,10 @@ class NotPublishedError(DataError):
     """The service answered that it has no such thing."""
 
 
+class UnavailableError(DataError):
+    """The service was reached, and answered with failures alone, such as status 503 or a connection that breaks."""
+
+
 class TransientError(Exception):
     """An attempt failed in a way that a later one may not. Never leaves the transport."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.data.csvfile import read_csv
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def read_table(content: bytes) -> pd.DataFrame:
     if widest >= MOST_COLUMNS or b"\n" not in content[:HEAD_BYTES]:
         raise DataError(f"no table of at most {MOST_COLUMNS} columns whose first line ends within {HEAD_BYTES} bytes")
     try:
-        frame = pd.read_csv(io.BytesIO(content), na_values=[".", "", "ND"])
+        frame = read_csv(io.BytesIO(content), na_values=[".", "", "ND"])
     except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
         raise DataError(f"no CSV: {' '.join(str(error).split())[:200]}") from None
     if frame.empty or not len(frame.columns):

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
 
 from openfingym.data.sources.transport import Client, ClientPolicy
-from openfingym.data.sources.wire import Kind, OfflineError
+from openfingym.data.sources.wire import Kind, OfflineError, UnavailableError
 from openfingym.digests import sha256_of_text
 from openfingym.errors import DataError
 from openfingym.suites.mirai.gdelt.cleaning import clean_text
@@ -39,11 +39,13 @@ POLITE = ClientPolicy(
 """Two attempts at most, and a second between two requests to one host."""
 AWAY = "host not reached"
 """The reason for which a page has no text if its host cannot be reached."""
+NO_RULES = "robots.txt not to be had"
+"""The reason for which a page has no text if its host failed when it was asked for its robots.txt."""
 _LOCAL_DOMAINS = frozenset({"internal", "local", "localhost"})
 """Top-level domains of names that are not of the public internet."""
 _REASONS = ("not published", "refused with status", "gave up", "more than", "redirected", "certificate", "robots.txt")
 """Reasons as they stand in the messages of errors, without the address."""
-_AGAIN = (AWAY, "gave up")
+_AGAIN = (AWAY, NO_RULES, "gave up")
 """Passing reasons, for which the next pull tries again."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pages (url TEXT PRIMARY KEY, reason TEXT NOT NULL, title TEXT, text TEXT)"
 
@@ -65,7 +67,7 @@ class TextStore:
     def missing(self, urls: Iterable[str]) -> list[str]:
         """Those of some addresses that were not tried yet, or only failed for a passing reason, sorted."""
         with closing(self._open()) as database:
-            query = "SELECT url FROM pages WHERE reason NOT IN (?, ?)"
+            query = "SELECT url FROM pages WHERE reason NOT IN (?, ?, ?)"
             known = {url for (url,) in database.execute(query, _AGAIN)}
         return sorted(set(urls) - known)
 
@@ -106,7 +108,7 @@ class Fetcher:
         self._client = client
         self._scratch = scratch
         self._local = local
-        self._rules: dict[str, RobotFileParser | None] = {}
+        self._rules: dict[str, RobotFileParser] = {}
         self._lock = threading.Lock()
 
     def fetch(self, url: str) -> tuple[str, str, str | None, str | None]:
@@ -122,8 +124,9 @@ class Fetcher:
         if not self._local and is_local(urlsplit(url).hostname or ""):
             return url, "an address of this machine or network", None, None
         try:
-            if not self._allowed(url):
-                return url, "robots.txt says no", None, None
+            rules = self._rules_of(url)
+            if not rules.can_fetch(AGENT, url):
+                return url, NO_RULES if rules.disallow_all else "robots.txt says no", None, None
             page = read_page(self._content(url, "html", MOST_BYTES))
         except OfflineError:
             return url, AWAY, None, None
@@ -131,24 +134,31 @@ class Fetcher:
             return url, _short(error), None, None
         return url, "" if page.text else "no paragraphs", page.title or title_of_url(url), page.text
 
-    def _allowed(self, url: str) -> bool:
-        """Whether the robots.txt of a host, which is asked for once, lets a page be fetched."""
+    def _rules_of(self, url: str) -> RobotFileParser:
+        """The robots.txt of a page's host, which is asked for once.
+
+        As RFC 9309 has it: a host without one allows everything, and one that fails when it is asked allows nothing.
+        """
         parts = urlsplit(url)
         host = f"{parts.scheme}://{parts.netloc}"
         with self._lock:
-            known, rules = host in self._rules, self._rules.get(host)
+            rules = self._rules.get(host)
         # Fetched outside the lock, so that other hosts do not wait; two threads may both ask for it, to no harm.
-        if not known:
+        if rules is None:
             rules = RobotFileParser()
             try:
                 text = self._content(f"{host}/robots.txt", "csv", MOST_ROBOTS_BYTES).decode("utf-8", "replace")
                 rules.parse(text.splitlines())
+            except UnavailableError:
+                rules.disallow_all = True
+            except OfflineError:
+                # Not remembered: the next page of the host finds it there or away by itself.
+                raise
             except DataError:
-                # There are no rules, or none that can be read: everything may be fetched.
-                rules = None
+                rules.allow_all = True
             with self._lock:
                 self._rules[host] = rules
-        return rules is None or rules.can_fetch(AGENT, url)
+        return rules
 
     def _content(self, url: str, kind: Kind, most: int) -> bytes:
         """The bytes of a page, by way of a file of this thread's own."""

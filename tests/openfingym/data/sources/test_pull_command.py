@@ -82,7 +82,7 @@ def test_a_refresh_that_fails_half_way_leaves_what_was_pulled(site, reply, treas
     assert "gave up after 3 attempts" in err
     assert "is kept and untouched" in err
     if "--json" in arguments:
-        assert json.loads(out)["error"]["type"] == "DataError"
+        assert json.loads(out)["error"]["type"] == "UnavailableError"
     # The first file was replaced before the second broke off, and still the data is that of the last whole pull.
     after = pulled_panel("treasury")
     assert (after.digest, after.info) == (before.digest, before.info)

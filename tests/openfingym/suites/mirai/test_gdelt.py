@@ -308,6 +308,22 @@ def test_pages_are_fetched_once_and_as_robots_txt_has_it(tmp_path: Path) -> None
         assert (gdelt.asked["open/1"], gdelt.asked["gone/3"]) == (1, 1)
 
 
+def test_a_host_whose_rules_cannot_be_had_is_left_alone_until_the_next_pull(tmp_path: Path) -> None:
+    """RFC 9309, 2.3.1.3 and 2.3.1.4: a host without a robots.txt allows all, one that fails allows nothing."""
+    gdelt = Gdelt()
+    gdelt.files["page"] = OK_TEXT.encode()
+    store = TextStore(tmp_path / "pages.sqlite")
+    reasons = []
+    with serving(gdelt):
+        for status in (503, 429, 404):
+            gdelt.faults["robots.txt"] = lambda _, status=status: status  # type: ignore[misc]
+            url = f"{gdelt.url}/page"
+            assert store.missing([url]) == [url]
+            fetch_texts([url], store, tmp_path, local=True, policy=ClientPolicy(attempts=1, pause_s=0.0))
+            reasons.append((store.reasons(), gdelt.asked["page"]))
+    assert reasons == [({"robots.txt not to be had": 1}, 0), ({"robots.txt not to be had": 1}, 0), ({}, 1)]
+
+
 def test_a_page_that_leads_to_this_network_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address of a row is public, and what it redirects to is not."""
     asked: list[str] = []
