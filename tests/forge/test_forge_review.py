@@ -128,6 +128,21 @@ def test_an_index_leads_to_the_pages(forge: ForgeFolder, paper: PaperFolder, tmp
     assert "proved" in index
 
 
+def test_a_damaged_record_is_named_in_the_index_and_hides_no_other(
+    forge: ForgeFolder, paper: PaperFolder, tmp_path: Path
+) -> None:
+    other = forge.paper("other-00000000")
+    other.keep_result(StageResult("harvest", "passed"), "", 0.1)
+    assert len(write_pages(forge, tmp_path / "review.html")) == 3
+    reject(forge, paper, "of no use")
+    record = paper.path / "decisions.jsonl"
+    record.write_text(record.read_text() + '{"action": "acc')
+    files = write_pages(forge, tmp_path / "review.html")
+    assert [file.name for file in files] == ["review.html", "other-00000000.html"]
+    assert not (tmp_path / "review" / f"{PAPER.key}.html").exists()
+    assert "decisions.jsonl: the record of decisions is damaged" in files[0].read_text()
+
+
 def test_only_accepting_makes_curated_and_only_what_was_accepted(forge: ForgeFolder, paper: PaperFolder) -> None:
     assert not is_curated(forge, paper)
     accept(forge, paper, "Ada")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -229,4 +230,7 @@ def _keep(paper: PaperFolder, made: ReviewDecision) -> ReviewDecision:
     decisions(paper)
     with store_errors(paper.path), (paper.path / FILE).open("a", encoding="utf-8") as stream:
         stream.write(line)
+        stream.flush()
+        # On the disk before anything is done about it: a rejected task is removed, and a curated one is published.
+        os.fsync(stream.fileno())
     return made

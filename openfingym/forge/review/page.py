@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openfingym.errors import OpenFinGymError
+from openfingym.errors import OpenFinGymError, StoreError
 from openfingym.files.whole import store_errors, write_text
 from openfingym.forge.blueprint_file import read_blueprint
 from openfingym.forge.data.provenance import read_provenance
@@ -102,55 +102,70 @@ def candidate_page(forge: ForgeFolder, paper: PaperFolder, *, index: str = "") -
 
 
 def index_page(forge: ForgeFolder, addresses: Mapping[str, str]) -> str:
-    """The index of candidates.
+    """The index of candidates; one whose record is damaged is listed with what is wrong with it.
 
     Args:
         forge: the forge whose candidates are listed.
         addresses: relative address of the page of each candidate, by the candidate's key.
+    """
+    rows = []
+    for paper in forge.papers():
+        row: dict[str, object] = {"page": addresses.get(paper.key, ""), "heading": paper.key}
+        try:
+            row |= _row(forge, paper)
+        except StoreError as error:
+            row |= {"state": "damaged", "stage": "", "task": "", "codes": "", "why": str(error), "bad": True}
+        rows.append(row)
+    return document("forge/index.html.jinja", "Review of a forge", styles=STYLES, rows=rows, forge=str(forge.root))
+
+
+def _row(forge: ForgeFolder, paper: PaperFolder) -> dict[str, object]:
+    """What the index says of a candidate besides its address.
 
     Raises:
         StoreError: a record is damaged.
     """
-    rows = []
-    for paper in forge.papers():
-        read = _paper(paper)
-        stage, state = paper.state()
-        last = paper.result(stage) if stage else None
-        reasons = list(last.result.reasons) if last else []
-        folder = installed(forge, paper)
-        curated = is_curated(forge, paper)
-        rows.append(
-            {
-                "page": addresses.get(paper.key, ""),
-                "heading": read.title if read else paper.key,
-                "state": "curated" if curated else ("proved" if folder and state == "passed" else state),
-                "stage": stage,
-                "task": folder.name if folder else "",
-                "codes": ", ".join(dict.fromkeys(reason.code for reason in reasons)),
-                "why": reasons[0].text[:240] if reasons else "",
-                "bad": state in ("refused", "failed"),
-            }
-        )
-    return document("forge/index.html.jinja", "Review of a forge", styles=STYLES, rows=rows, forge=str(forge.root))
+    read = _paper(paper)
+    stage, state = paper.state()
+    last = paper.result(stage) if stage else None
+    reasons = list(last.result.reasons) if last else []
+    folder = installed(forge, paper)
+    curated = is_curated(forge, paper)
+    return {
+        "heading": read.title if read else paper.key,
+        "state": "curated" if curated else ("proved" if folder and state == "passed" else state),
+        "stage": stage,
+        "task": folder.name if folder else "",
+        "codes": ", ".join(dict.fromkeys(reason.code for reason in reasons)),
+        "why": reasons[0].text[:240] if reasons else "",
+        "bad": state in ("refused", "failed"),
+    }
 
 
 def write_pages(forge: ForgeFolder, path: Path) -> list[Path]:
     """Write the index to ``path``, and the candidates' pages into a folder of the same name beside it.
 
     Returns:
-        The files, the index first.
+        The files, the index first. A candidate whose record is damaged has no page.
 
     Raises:
-        StoreError: a record is damaged, or a page cannot be written.
+        StoreError: a page cannot be written.
     """
     folder = path.with_suffix("")
     folder = folder if folder != path else path.with_name(f"{path.name}-pages")
-    pages = {paper.key: folder / f"{paper.key}.html" for paper in forge.papers()}
+    pages: dict[str, Path] = {}
     with store_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
         for paper in forge.papers():
-            content = candidate_page(forge, paper, index=f"../{path.name}")
-            write_text(pages[paper.key], content, errors="backslashreplace")
+            page = folder / f"{paper.key}.html"
+            try:
+                content = candidate_page(forge, paper, index=f"../{path.name}")
+            except StoreError:
+                # A page of an earlier time would show what the record no longer says.
+                page.unlink(missing_ok=True)
+                continue
+            write_text(page, content, errors="backslashreplace")
+            pages[paper.key] = page
         addresses = {key: f"{folder.name}/{page.name}" for key, page in pages.items()}
         # Last, so that it leads to pages that are there. Text of a paper may hold what UTF-8 cannot encode.
         write_text(path, index_page(forge, addresses), errors="backslashreplace")
