@@ -19,7 +19,8 @@ from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes
 from openfingym.envs.trading_forms import OrdersAction, order_space, read
 from openfingym.envs.trading_screen import RenderMode
 from openfingym.errors import SubmissionError, UsageError
-from openfingym.kinds.trading import contract_of, market_of
+from openfingym.kinds.trading import contract_of
+from openfingym.kinds.trading_episode import market_of
 from openfingym.trading.actions import Decision, Replacement, decision_json
 from openfingym.trading.compiled.observing import BOUND
 from openfingym.trading.compiled.requests import ask

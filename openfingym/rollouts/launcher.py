@@ -21,7 +21,6 @@ from openfingym import catalog
 from openfingym.agents import Agent, suited
 from openfingym.errors import UsageError, VerifierError
 from openfingym.instances import Instances, place_of
-from openfingym.kinds import is_live
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from openfingym.models.model import LanguageModel
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
-    from openfingym.verifiers.client import RolloutTicket, VerifiedResult, VerifierClient
+    from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym_runtime.job import Backend, Outcome
 
 INTERRUPTED_S = 10.0
@@ -279,7 +278,7 @@ class Launcher:
         # A verifier elsewhere may be restarted and come back; one of our own that dies stays dead, and is not waited
         # for.
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
-        ticket = _ticket(client, note, order, package, agent, ttl_s)
+        ticket = order.resume_or_create(client, note, package, agent, ttl_s)
         if note is not None:
             setup = _noted(note, ticket, setup)
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
@@ -307,7 +306,7 @@ class Launcher:
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             with contact.finalizing.running():
-                verified = _verified(client, ticket, order, ttl_s)
+                verified = order.finalize(client, ticket, ttl_s)
             final = judged(result, verified, acted)
             # Before the result becomes a score: one without its evidence could be checked by nobody.
             evidence = evidence_of(client, package, ticket.rollout_id) if out else evidence
@@ -355,31 +354,6 @@ class Launcher:
         self._parts.warm(package, agent, rollouts, allowance=allowance, size=size)
 
 
-def _ticket(
-    client: VerifierClient,
-    note: RolloutNote | None,
-    order: RolloutOrder,
-    package: BuiltPackage,
-    agent: Agent,
-    ttl_s: float,
-) -> RolloutTicket:
-    """The ticket of a rollout: of the one that the note names, where that can be gone on with, else of a new one."""
-    if note is not None:
-        ticket = note.ticket(client, ttl_s, package, agent.name, order.seed, order.question_range)
-        if ticket is not None:
-            return ticket
-    return order.create(client, package, agent, ttl_s)
-
-
-def _verified(client: VerifierClient, ticket: RolloutTicket, order: RolloutOrder, ttl_s: float) -> VerifiedResult:
-    """End a rollout and get its result; questions on a simulated clock are resolved for it."""
-    # A live session goes on to its end before it is scored, so that the answer may take as long.
-    verified = client.finalize(ticket.rollout_id, None if order.session is None else ttl_s)
-    if verified.state == "deferred" and order.simulates_clock:
-        verified = client.settle(ticket.rollout_id)
-    return verified
-
-
 def _require_not_left(note: RolloutNote | None, cancel: threading.Event) -> None:
     """Return unless a rollout that can be gone on with was cancelled, which has no result yet.
 
@@ -394,10 +368,3 @@ def _noted(note: RolloutNote, ticket: RolloutTicket, setup: ModelSetup | None) -
     """Write the note of a rollout, and have the agent's meter begin with what was spent on it before."""
     note.begin(ticket.rollout_id)
     return None if setup is None else replace(setup, before=note.spent, charged=note.charge)
-
-
-def default_session(package: BuiltPackage) -> SessionOrder | None:
-    """The live session of a rollout whose caller states none; None for a task that is not about a live market."""
-    from openfingym.market.session.terms import SessionOrder
-
-    return SessionOrder() if is_live(package.task.spec.contract) else None

@@ -19,7 +19,8 @@ from openfingym.kinds.asking import QuestionsOrder
 from openfingym.models.meter import Allowance
 from openfingym.results import RolloutResult
 from openfingym.rollouts.folders import note_of
-from openfingym.rollouts.launcher import Launcher, default_session
+from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import default_session
 from openfingym.rollouts.preparation import is_resumable
 from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec, agent_digest

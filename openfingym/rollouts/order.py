@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from openfingym.kinds.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.packages.package import BuiltPackage
-    from openfingym.verifiers.client import RolloutTicket, VerifierClient
+    from openfingym.rollouts.resuming import RolloutNote
+    from openfingym.verifiers.client import RolloutTicket, VerifiedResult, VerifierClient
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,38 @@ class RolloutOrder:
             instance=self.instance,
         )
 
+    def resume_or_create(
+        self, client: VerifierClient, note: RolloutNote | None, package: BuiltPackage, agent: Agent, ttl_s: float
+    ) -> RolloutTicket:
+        """The ticket of the rollout that a note names, where that can be gone on with, else of a new one.
+
+        Args:
+            client: speaks to the verifier that scores the task.
+            note: the note of a rollout that may have been begun before; None for a rollout that keeps none.
+            package: the package that the rollout is on.
+            agent: the agent that acts.
+            ttl_s: seconds until the rollout's token expires.
+        """
+        if note is not None:
+            ticket = note.ticket(client, ttl_s, package, agent.name, self.seed, self.question_range)
+            if ticket is not None:
+                return ticket
+        return self.create(client, package, agent, ttl_s)
+
+    def finalize(self, client: VerifierClient, ticket: RolloutTicket, ttl_s: float) -> VerifiedResult:
+        """End the rollout and get its result; questions on a simulated clock are resolved for it.
+
+        Args:
+            client: speaks to the verifier that scores the task.
+            ticket: the rollout, as its verifier knows it.
+            ttl_s: seconds until the rollout's token expires.
+        """
+        # A live session goes on to its end before it is scored, so that the answer may take as long.
+        verified = client.finalize(ticket.rollout_id, None if self.session is None else ttl_s)
+        if verified.state == "deferred" and self.simulates_clock:
+            verified = client.settle(ticket.rollout_id)
+        return verified
+
     def unscored(
         self,
         package: BuiltPackage,
@@ -151,3 +184,10 @@ class RolloutOrder:
             resumed=resumed,
             started_at=started.astimezone(UTC).isoformat(timespec="milliseconds"),
         )
+
+
+def default_session(package: BuiltPackage) -> SessionOrder | None:
+    """The live session of a rollout whose caller states none; None for a task that is not about a live market."""
+    from openfingym.market.session.terms import SessionOrder
+
+    return SessionOrder() if is_live(package.task.spec.contract) else None

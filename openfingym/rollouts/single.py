@@ -10,7 +10,8 @@ from openfingym import catalog, store
 from openfingym.agents import Agent, resolve, suited
 from openfingym.packages.tapes import require_renewal
 from openfingym.results import RolloutResult, SplitName
-from openfingym.rollouts.launcher import Launcher, default_session
+from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import default_session
 from openfingym.task import Task
 from openfingym.verifiers import VerifierAddress
 

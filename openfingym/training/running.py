@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.agents import with_sampling
 from openfingym.errors import OpenFinGymError, TaskError, UsageError
-from openfingym.rollouts.launcher import default_session
+from openfingym.rollouts.order import default_session
 from openfingym.training.driver import AnswerExchange, DrivenAgent, Driver
 from openfingym.training.rewards import Executed
 

@@ -21,7 +21,6 @@ import os
 import select
 import signal
 import socket
-import stat
 import struct
 import sys
 import time
@@ -32,19 +31,25 @@ from typing import Any, NoReturn
 import numpy as np  # noqa: F401  # for the programs; this package, likewise, is imported as a whole
 
 from openfingym_agent.forked import draw_anew, run_to_the_end
+from openfingym_agent.workspace_files import (
+    WORK,
+    Answer,
+    RequestRefused,
+    list_files,
+    read_file,
+    replace_file,
+    write_file,
+)
 
 PROTOCOL = 1
 SOCKET = "/run/openfingym/workspace.sock"
 SELF = Path("/agent/program.py")
 """The program that started this process."""
-WORK = Path("/work")
 PROGRAM_FOLDERS = (Path("/tmp"), WORK, Path("/dev/shm"))  # noqa: S108 (inside, file systems of this rollout)
 """Folders for a program's text; the first that has room is taken."""
 NOBODY = 65534
 """Lowest user id of a program in isolation."""
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-MAX_ENTRIES = 1000
-"""Most entries in the listing of a folder."""
 CHUNK = 64 * 1024
 """Most bytes of output that are read at once."""
 ALL_GONE_S = 10.0
@@ -63,16 +68,6 @@ SCOPES_SINCE = 6
 """The version of Landlock that brought scopes."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
-
-Answer = dict[str, Any]
-
-
-class RequestRefused(Exception):  # noqa: N818 (an answer, not a failure)
-    """A request that cannot be met, for a reason that is the agent's."""
-
-    def __init__(self, problem: str, detail: str) -> None:
-        super().__init__(detail)
-        self.problem = problem
 
 
 class _Forked(BaseException):
@@ -250,7 +245,7 @@ def _store(code: bytes) -> Path:
     """Put a program's text into a file."""
     for folder in PROGRAM_FOLDERS:
         with contextlib.suppress(OSError):
-            return _replace(folder / "program.py", code)
+            return replace_file(folder / "program.py", code)
     raise RequestRefused("no-space", f"there is no room for the program in {', '.join(map(str, PROGRAM_FOLDERS))}")
 
 
@@ -328,80 +323,9 @@ def _out_of_memory_kills() -> int | None:
     return None
 
 
-def _read_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
-    path, most = request["path"], int(request["max_bytes"])
-    try:
-        # Without blocking, because to open a fifo would wait for a writer that never comes.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise RequestRefused("missing", f"there is no file {path}") from None
-    try:
-        kind = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(kind):
-            raise RequestRefused("folder", f"{path} is a folder")
-        if not stat.S_ISREG(kind):
-            raise RequestRefused("no-file", f"{path} is no regular file")
-        # What is read is counted, since a file in /proc states no size.
-        content = bytearray()
-        while len(content) <= most and (part := os.read(descriptor, most + 1 - len(content))):
-            content += part
-    finally:
-        os.close(descriptor)
-    if len(content) > most:
-        raise RequestRefused("too-large", f"{path} is larger than {most} bytes")
-    return {"content": base64.b64encode(content).decode()}
-
-
-def _write_file(_link: socket.socket, request: dict[str, Any]) -> Answer:
-    path = WORK / request["path"]
-    # No program runs meanwhile that could put a link in the place of what is checked here.
-    existing = next(folder for folder in path.parents if os.path.lexists(folder))
-    if not Path(os.path.realpath(existing)).is_relative_to(WORK):
-        raise RequestRefused("outside", f"{request['path']} leads out of {WORK} by a link")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_dir() and not path.is_symlink():
-        raise RequestRefused("folder", f"{request['path']} is a folder")
-    _replace(path, base64.b64decode(request["content"]))
-    return {"done": True}
-
-
-def _replace(path: Path, content: bytes) -> Path:
-    """Write a file whole or not at all; a link or a fifo of that name is replaced and not followed."""
-    part = path.with_name(f".{path.name[:100]}.openfingym")
-    part.unlink(missing_ok=True)
-    try:
-        with part.open("xb") as file:
-            file.write(content)
-        return part.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
-
-
-def _list_files(_link: socket.socket, request: dict[str, Any]) -> Answer:
-    entries: list[tuple[str, str, int]] = []
-    try:
-        with os.scandir(request["path"]) as found:
-            for entry in found:
-                if len(entries) == MAX_ENTRIES:
-                    raise RequestRefused("too-many", f"{request['path']} holds more than {MAX_ENTRIES} entries")
-                entries.append(_entry(entry))
-    except FileNotFoundError:
-        raise RequestRefused("missing", f"there is no folder {request['path']}") from None
-    return {"entries": sorted(entries)}
-
-
-def _entry(entry: os.DirEntry[str]) -> tuple[str, str, int]:
-    """Name, kind and size in bytes of an entry of a folder; a link is not followed."""
-    info = entry.stat(follow_symlinks=False)
-    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
-    return entry.name, kinds.get(stat.S_IFMT(info.st_mode), "other"), info.st_size
-
-
 REQUESTS: dict[str, Callable[[socket.socket, dict[str, Any]], Answer]] = {
     "run": _run,
-    "read": _read_file,
-    "write": _write_file,
-    "list": _list_files,
+    "read": read_file,
+    "write": write_file,
+    "list": list_files,
 }

@@ -13,7 +13,7 @@ from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.kinds import is_live, kind_of
 from openfingym.kinds.bar_episodes import rows_of
 from openfingym.kinds.live import LiveContract, SessionEpisode, live_contract, on_session, session_arrays, session_terms
-from openfingym.kinds.trading import TAIL
+from openfingym.kinds.trading_episode import TAIL
 from openfingym.market.session.live import LiveSession
 from openfingym.market.session.taped import TapedSession, replayed
 from openfingym.market.session.terms import SessionOrder, SessionTerms

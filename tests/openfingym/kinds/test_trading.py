@@ -16,6 +16,7 @@ from openfingym.data.bars import Bars
 from openfingym.errors import SubmissionError
 from openfingym.kinds import is_sequential, score_fold, trading
 from openfingym.kinds.trading import TradingContract
+from openfingym.kinds.trading_episode import RUIN
 from openfingym.metrics import relative
 from openfingym.task import Task
 from openfingym.trading.hindsight import hindsight_weights
@@ -231,7 +232,7 @@ def test_ruin_ends_an_episode_with_a_finite_reward(tmp_path: Path) -> None:
     assert len(shown) == 4
     assert (shown[-1].terminated, shown[-1].truncated) == (True, False)
     assert shown[-1].observation["equity"] == 0.0
-    assert shown[-1].reward == pytest.approx(math.log(trading.RUIN * 100_000.0 / shown[-2].observation["equity"]))
+    assert shown[-1].reward == pytest.approx(math.log(RUIN * 100_000.0 / shown[-2].observation["equity"]))
     assert not episode.outcome()[3:, EQUITY].any()
 
 

@@ -47,6 +47,9 @@ _REASONS = ("not published", "refused with status", "gave up", "more than", "red
 """Reasons as they stand in the messages of errors, without the address."""
 _AGAIN = (AWAY, NO_RULES, "gave up")
 """Passing reasons, for which the next pull tries again."""
+_CLOSED = RobotFileParser()
+"""Rules that allow nothing."""
+_CLOSED.parse(["User-agent: *", "Disallow: /"])
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pages (url TEXT PRIMARY KEY, reason TEXT NOT NULL, title TEXT, text TEXT)"
 
 
@@ -126,7 +129,7 @@ class Fetcher:
         try:
             rules = self._rules_of(url)
             if not rules.can_fetch(AGENT, url):
-                return url, NO_RULES if rules.disallow_all else "robots.txt says no", None, None
+                return url, NO_RULES if rules is _CLOSED else "robots.txt says no", None, None
             page = read_page(self._content(url, "html", MOST_BYTES))
         except OfflineError:
             return url, AWAY, None, None
@@ -150,12 +153,12 @@ class Fetcher:
                 text = self._content(f"{host}/robots.txt", "csv", MOST_ROBOTS_BYTES).decode("utf-8", "replace")
                 rules.parse(text.splitlines())
             except UnavailableError:
-                rules.disallow_all = True
+                rules = _CLOSED
             except OfflineError:
                 # Not remembered: the next page of the host finds it there or away by itself.
                 raise
             except DataError:
-                rules.allow_all = True
+                rules.parse([])
             with self._lock:
                 self._rules[host] = rules
         return rules
