@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 
 from openfingym.errors import UsageError
@@ -18,7 +18,7 @@ from openfingym.suites.findeepforecast.world.known import (
     Ruling,
     Scheduled,
 )
-from openfingym.suites.findeepforecast.world.outcomes import decided
+from openfingym.suites.findeepforecast.world.outcomes import RECORDED_AT, decided
 from openfingym.suites.findeepforecast.world.prints import VaultPrints
 from openfingym.suites.findeepforecast.world.schedules import KnownSchedule, ReleaseCalendar
 from openfingym.vault import Vault, View
@@ -26,8 +26,6 @@ from openfingym.vault.conditions import Between
 
 LEVEL = "level"
 """The one measure of a macro series."""
-RECORDED_AT = time(6)
-"""When, in UTC, the world records what happened on the day before."""
 RECORD = "the record of the simulated world"
 
 
