@@ -142,7 +142,7 @@ def _before(story: Story, words: StoryDraws, leaning: StoryDraws) -> Iterator[Pi
     count = words.integer(5, 9)
     for number in range(count):
         day = story.opened + timedelta(days=length * number // count)
-        # One in eight pieces comes from the authority, but never the first.
+        # 12 % of the pieces come from the authority, but never the first.
         from_authority = words.integer(0, 99) < 12 and number > 0
         piece = _status(story, day, words) if from_authority else _report(story, day, words, leaning, first=number == 0)
         if day < story.ended:
