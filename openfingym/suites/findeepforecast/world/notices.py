@@ -254,8 +254,8 @@ def _poll_notice(seed: int, release: Release, earlier: Release | None) -> Iterat
     period = label(release.period_end, statistic.frequency)
     yield Notice(f"poll-{_name(release)}", published, POLLSTER, False, _subject(statistic),
                  f"Poll: economists see {statistic.title} for {period} at {_with_unit(statistic, expected)}",
-                 f"Economists expect {statistic.title} for {period} at {_with_unit(statistic, expected)}, the median of "
-                 f"those that were asked. The figure for {label(earlier.period_end, statistic.frequency)} was first "
+                 f"Economists expect {statistic.title} for {period} at {_with_unit(statistic, expected)}, the median "
+                 f"of those that were asked. The figure for {label(earlier.period_end, statistic.frequency)} was first "
                  f"given as {_with_unit(statistic, earlier.prints[0][0])}.")  # fmt: skip
 
 
