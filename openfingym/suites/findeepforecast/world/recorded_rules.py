@@ -84,9 +84,9 @@ class RecordedRules:
         Raises:
             UsageError: the condition of the event names no rule, or its story names no day.
         """
-        name, _, rest = event.condition.partition(":")
+        name = event.condition.partition(":")[0]
         if name in {"rise", "fall"}:
-            return self._ruling_of_prints(event, name, rest)
+            return self._ruling_of_prints(event)
         since = _since(event)
         wanted = int(event.threshold) if name in COUNTED else 1
         counting = [occurrence for occurrence in self.occurrences(event) if since <= occurrence.day <= event.by]
@@ -106,20 +106,20 @@ class RecordedRules:
         Raises:
             UsageError: the condition of the event names no rule, or its story names no day.
         """
-        name, _, rest = event.condition.partition(":")
+        name = event.condition.partition(":")[0]
         if name in {"rise", "fall"}:
-            series = rest.rpartition(":")[0]
+            _, series, _ = _change_of(event)
             values = [published.value for published in self._prints(series).history(PRINTS)]
             changes = [_change(series, *pair) for pair in itertools.pairwise(values)]
             if len(changes) < LEAST_PRINTS:
                 return None
             return sum(_reached(name, change, event.threshold) for change in changes) / len(changes)
-        begin = self._first_day(event)
+        # First the days, which refuse an event that names no rule.
+        days, begin = self._days(event), self._first_day(event)
         if begin is None:
             return None
         wanted = int(event.threshold) if name in COUNTED else 1
         length = timedelta(days=(event.by - _since(event)).days + 1)
-        days = self._days(event)
         # Stretches follow one another from now back to the beginning of the record; [end - length, end) is the next.
         end, happened, count = self._as_of.date(), 0, 0
         after = bisect.bisect_left(days, end)
@@ -149,10 +149,7 @@ class RecordedRules:
             elif name == "week" and rest in series_lines():
                 self._occurrences[key] = self._market_moves(rest, event.threshold)
             else:
-                raise UsageError(
-                    f"{event.condition[:80]!r} names no rule of the recorded world; expected one such as 8-K:5.02, "
-                    "form:10-Q, target:any, week:JP:FX_RATE or rise:US:HOUST:2016-09-30"
-                )
+                raise _no_rule(event)
         return self._occurrences[key]
 
     def _days(self, event: ForecastEvent) -> list[date]:
@@ -226,16 +223,10 @@ class RecordedRules:
             if move >= size - _EPSILON
         ]
 
-    def _ruling_of_prints(self, event: ForecastEvent, name: str, rest: str) -> Ruling | None:
-        """What became of an event about the change between two first prints; None if one of them is not known.
-
-        Args:
-            event: the event.
-            name: the rule: ``rise`` or ``fall``.
-            rest: id of the series and period of the later print, with a colon between them.
-        """
-        series, _, day = rest.rpartition(":")
-        prints, period = self._prints(series), date.fromisoformat(day)
+    def _ruling_of_prints(self, event: ForecastEvent) -> Ruling | None:
+        """What became of an event about the change between two first prints; None if one of them is not known."""
+        name, series, period = _change_of(event)
+        prints = self._prints(series)
         first = prints.first(period)
         earlier = [known for known in prints.periods if known < period]
         if first is None or not earlier or (before := prints.first(earlier[-1])) is None:
@@ -275,6 +266,26 @@ def _since(event: ForecastEvent) -> date:
         return date.fromisoformat(event.story.removeprefix(SINCE))
     except ValueError:
         raise UsageError(f"the story of a recorded event is {SINCE!r} and a day; found {event.story[:60]!r}") from None
+
+
+def _change_of(event: ForecastEvent) -> tuple[str, str, date]:
+    """The rule (``rise`` or ``fall``), the series and the period that an event about a change between prints names."""
+    name, _, rest = event.condition.partition(":")
+    series, _, day = rest.rpartition(":")
+    try:
+        period = date.fromisoformat(day)
+    except ValueError:
+        raise _no_rule(event) from None
+    if series not in series_lines():
+        raise _no_rule(event)
+    return name, series, period
+
+
+def _no_rule(event: ForecastEvent) -> UsageError:
+    return UsageError(
+        f"{event.condition[:80]!r} names no rule of the recorded world; expected one such as 8-K:5.02, "
+        "form:10-Q, target:any, week:JP:FX_RATE or rise:US:HOUST:2016-09-30"
+    )
 
 
 def known_after(day: date) -> datetime:

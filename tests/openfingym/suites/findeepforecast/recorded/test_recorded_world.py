@@ -282,8 +282,13 @@ def test_companies_are_called_as_on_the_day(vault: Vault) -> None:
     [
         (ForecastEvent("EXPE", "3", "since 2016-10-10", "fire:5.02", 1.0, date(2016, 11, 30)), "names no rule"),
         (ForecastEvent("EXPE", "3", "a storm", "8-K:5.02", 1.0, date(2016, 11, 30)), "since"),
+        (ForecastEvent("US", "C2", "since 2016-10-10", "week:JP:NONE", 1.0, date(2016, 11, 30)), "names no rule"),
+        (ForecastEvent("US", "E3", "since 2016-10-10", "rise:US:NONE:2016-09-30", 1.0, date(2016, 11, 30)), "no rule"),
+        (ForecastEvent("US", "E3", "since 2016-10-10", "fall:US:HOUST:soon", 1.0, date(2016, 11, 30)), "names no rule"),
     ],
 )
 def test_an_event_that_no_rule_decides_is_refused(later: RecordedWorld, event: ForecastEvent, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         later.ruling(event)
+    with pytest.raises(UsageError, match=says):
+        later.rules.base_rate(event)
