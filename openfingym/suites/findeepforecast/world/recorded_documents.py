@@ -1,4 +1,4 @@
-"""Documents of the real past: statements of the Federal Reserve, and filings, most of which are only recorded in a list."""
+"""Documents of the real past: statements of the Federal Reserve and filings, most of them only as a line of a list."""
 
 from __future__ import annotations
 
