@@ -78,7 +78,7 @@ class StoryDraws:
 
 @dataclass(frozen=True)
 class Story:
-    """A storyline. Chance and ending are never told, and how it ends is not known before its end."""
+    """A storyline. No news before its end depends on how it ends, and its chance is never stated."""
 
     id: str
     """Id of the story: code of the economy, ``M`` for macro or ``C`` for corporate, and its number."""
