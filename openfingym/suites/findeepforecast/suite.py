@@ -156,7 +156,7 @@ class FindeepforecastSuite(Suite):
         from openfingym.suites.findeepforecast.world.simulated import SimulatedWorld
 
         assert vault is not None
-        return lookup_in(SimulatedWorld.of(vault.as_of(question.as_of)), str(options["tools"]))
+        return lookup_in(SimulatedWorld.from_view(vault.as_of(question.as_of)), str(options["tools"]))
 
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:  # noqa: ARG002 - the same for all
         """By track and level, by tool, and how answers failed."""

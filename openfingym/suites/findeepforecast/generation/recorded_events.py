@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 
 from openfingym.errors import UsageError
 from openfingym.questions.question import moment_at, moment_ns
@@ -23,7 +23,7 @@ from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.known import Company, KnownWorld
 from openfingym.suites.findeepforecast.world.periods import month_end
 from openfingym.suites.findeepforecast.world.recorded import RecordedWorld
-from openfingym.suites.findeepforecast.world.recorded_rules import since_text
+from openfingym.suites.findeepforecast.world.recorded_rules import POINTS, known_after, since_text
 from openfingym.suites.findeepforecast.world.recorded_tables import series_lines
 
 LOW, HIGH = 0.1, 0.9
@@ -219,7 +219,7 @@ def _filed(
     """The candidate of a company's filings."""
     subtype = taxonomy().corporate_events[int(event.kind)].name
     stated = {**details, "Event Type": subtype, "Authority": "SEC"}
-    settled = _over(event.by)
+    settled = known_after(event.by)
     return _Candidate(event, text, subtype, settled, world.rules.base_rate(event), stated, company.symbol, company)
 
 
@@ -265,7 +265,7 @@ def _printed(world: RecordedWorld, week: Week) -> Iterator[_Candidate]:
         kind, sizes = PRINTS[release.subject]
         line, last = series_lines()[release.subject], world.prints(release.subject).history(1)
         # A percentage moves by points; of everything else the change is in percent.
-        unit = "percent" if line.unit not in {"percent", "points of the diffusion index"} else "points"
+        unit = "points" if line.unit in POINTS else "percent"
         for name, verb in (("rise", "above"), ("fall", "below")):
             for size in sizes:
                 condition = f"{name}:{release.subject}:{release.period.isoformat()}"
@@ -295,7 +295,8 @@ def _moved(
     stated["Trigger of the taxonomy"] = "none is stated" if grounding is None else grounding.trigger
     # Exchange rates take turns by economy, everything else by the kind of its rule.
     group = event.subject if event.condition.startswith("week") else event.condition.partition(":")[0]
-    return _Candidate(event, text, subtype, settled or _over(event.by), world.rules.base_rate(event), stated, group)
+    settled = settled or known_after(event.by)
+    return _Candidate(event, text, subtype, settled, world.rules.base_rate(event), stated, group)
 
 
 def _since(week: Week) -> date:
@@ -315,8 +316,3 @@ def _between(since: date, by: date) -> str:
 
 def _long(day: date) -> str:
     return f"{day.day} {day:%B %Y}"
-
-
-def _over(day: date) -> datetime:
-    """When it is known what happened by the end of a day: 05:00 UTC, which is midnight in New York, or after it."""
-    return datetime.combine(day + timedelta(days=1), time(5), UTC)

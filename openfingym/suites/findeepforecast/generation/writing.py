@@ -94,7 +94,7 @@ class RuleQuestions:
             actor = authority = authorities().get((signal.market, signal.kind), "")
         else:
             actor, authority = company.name, OFFICIAL_SOURCE
-        clause = matter.asked(assessment.condition, assessment.threshold, assessment.detail)
+        clause = matter.clause_for(assessment.condition, assessment.threshold, assessment.detail)
         # The wording follows from the key, and the key from a draft.
         draft = ProposedQuestion(
             text="",

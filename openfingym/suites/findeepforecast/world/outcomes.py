@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, time
 
 from openfingym.errors import UsageError
 from openfingym.suites.findeepforecast.problem import ForecastEvent
@@ -11,6 +11,8 @@ CONDITIONS = ("happens", "at_least", "at_most", "detail")
 """What may be asked of an event of the simulated world: that it happens; that its amount is at least, or at most, the
 threshold; that a detail is part of it, for which the record has an amount of 1, and 0 if it is not.
 """
+RECORDED_AT = time(6)
+"""Time of day, in UTC, at which the world records what happened on the day before."""
 
 
 def decided(event: ForecastEvent, happened_on: date | None, amount: float | None) -> bool:

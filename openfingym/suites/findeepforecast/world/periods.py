@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import calendar
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 MONTHS = tuple(calendar.month_name)
 
@@ -59,3 +59,11 @@ def label(day: date, frequency: str) -> str:
     if frequency == "quarter":
         return f"{day.year} Q{(day.month + 2) // 3}"
     return f"{MONTHS[day.month]} {day.year}" if frequency == "month" else f"{MONTHS[day.month]} {day.day}, {day.year}"
+
+
+def new_york_midnight(day: date) -> datetime:
+    """The time at which a day begins in New York, in UTC and by summer time: in winter it is an hour early.
+
+    It bounds the times at which US figures may be known, where an hour early is safe, and an hour late would not be.
+    """
+    return datetime.combine(day, time(4), UTC)

@@ -1,11 +1,13 @@
 """The real past as a world: the bundled vault's vintages, reports as filed and lists of filings, as of a time.
 
-No calendar of expected dates is recorded, so that what is expected is derived from what was known: a report from the
-delay of the same one a year before, a release from the delays of the last ones, a price from the days on which its
-market is open. :meth:`RecordedWorld.releases` and :meth:`RecordedWorld.reports` select by the earliest time at which a
-figure may be public, and :attr:`Scheduled.at` is when its value is expected to be in the record. In the same way
-:attr:`Published.at` is the earliest time at which a first print may have been public: a question whose deadline it
-precedes has no truth that was unknown.
+No calendar of expected dates is recorded, so what is expected is derived from what was known: a report from the delay
+of the same one a year before, a release from the delays of the last ones, a price from the days on which its market is
+open.
+
+A figure may be public before the record has it. :meth:`RecordedWorld.releases` and :meth:`RecordedWorld.reports` select
+by the earliest time at which a figure may be public, while :attr:`Scheduled.at` is the time at which the record is
+expected to have it. In the same way :attr:`Published.at` is the earliest time at which a first print may have been
+public: a question whose deadline comes after it was asked about something that may have been known.
 """
 
 from __future__ import annotations
@@ -24,21 +26,35 @@ from openfingym.suites.findeepforecast.world.known import (
     Ruling,
     Scheduled,
 )
+from openfingym.suites.findeepforecast.world.periods import label
 from openfingym.suites.findeepforecast.world.recorded_documents import RecordedDocuments
-from openfingym.suites.findeepforecast.world.recorded_reports import ExpectedReport, FirstReport, Reports
+from openfingym.suites.findeepforecast.world.recorded_reports import (
+    NEAR_DAYS,
+    CompanyReports,
+    ExpectedReport,
+    FirstReport,
+)
 from openfingym.suites.findeepforecast.world.recorded_rows import rows_of
 from openfingym.suites.findeepforecast.world.recorded_rules import RecordedRules
-from openfingym.suites.findeepforecast.world.recorded_series import Due, SeriesPrints, label
-from openfingym.suites.findeepforecast.world.recorded_tables import Issuer, cik_of, issuer_on, issuers, series_lines
+from openfingym.suites.findeepforecast.world.recorded_series import ExpectedFigure, SeriesPrints
+from openfingym.suites.findeepforecast.world.recorded_tables import (
+    Issuer,
+    SeriesLine,
+    cik_of,
+    issuer_on,
+    issuers,
+    series_lines,
+)
 
 if TYPE_CHECKING:
     from openfingym.vault import Vault
 
 LEVEL = "level"
+"""The one measure of a macro series."""
 ECONOMY, CURRENCY = "US", "USD"
-"""Of all companies: they file with the SEC of the United States."""
+"""Economy and currency of all companies, which file with the SEC of the United States."""
 SILENT_DAYS = 400
-"""A company that has filed nothing for so many days is not listed any more."""
+"""A company that has filed nothing for more than this many days is no longer listed."""
 
 
 class RecordedWorld:
@@ -46,7 +62,7 @@ class RecordedWorld:
 
     Args:
         vault: the bundled vault, or a truncated copy of it.
-        as_of: the time, with its zone.
+        as_of: the time, with its time zone; what became known at this very time is known.
     """
 
     simulated = False
@@ -55,78 +71,82 @@ class RecordedWorld:
         self.as_of = as_of.astimezone(UTC)
         self._rows = rows_of(vault)
         self._view = vault.as_of(self.as_of)
-        self._reports: dict[int, Reports] = {}
+        self._reports: dict[int, CompanyReports] = {}
         self._series: dict[str, SeriesPrints] = {}
         self._documents = RecordedDocuments(self._view)
         self.rules = RecordedRules(self._rows, self.as_of, self.prints)
-        """What decides events, and how often the like happened."""
+        """The rules by which events are decided, and their base rates are counted."""
 
     def companies(self) -> Sequence[Company]:
         """See :class:`~openfingym.suites.findeepforecast.world.known.KnownWorld`; indices are not recorded."""
-        found = [
-            Company(one.symbol, one.name, ECONOMY, (), one.sector, CURRENCY, financial=one.financial)
-            for one in self._issuers()
+        companies = [
+            Company(issuer.symbol, issuer.name, ECONOMY, (), issuer.sector, CURRENCY, financial=issuer.financial)
+            for issuer in self._issuers()
         ]
-        return sorted(found, key=lambda one: one.symbol)
+        return sorted(companies, key=lambda company: company.symbol)
 
     def series(self) -> Sequence[MacroSeries]:
-        """See :class:`~openfingym.suites.findeepforecast.world.known.KnownWorld`; those with a figure by now."""
+        """See :class:`~openfingym.suites.findeepforecast.world.known.KnownWorld`; series that have a figure by now."""
         return [
-            MacroSeries(one.id, one.indicator, one.economy, one.title, one.unit, one.frequency)
-            for one in series_lines().values()
-            if self.prints(one.id).periods
+            MacroSeries(line.id, line.indicator, line.economy, line.title, line.unit, line.frequency)
+            for line in series_lines().values()
+            if self.prints(line.id).periods
         ]
 
     def metrics(self, symbol: str) -> Sequence[str]:
-        """The metrics that the company's last report has, and that of the next one's quarter a year ago; that is not
-        looked at where it is the first report of the record, in which no quarter can be told from the year to date.
-        """
+        """Metrics that follow from the company's last report, and from the report a year before the next one."""
         reports = self.reports_of(symbol)
         if reports is None or not reports.all:
             return ()
         models = [reports.all[-1]]
-        model = reports.model(reports.expected[0].end) if reports.expected else None
-        if model is not None and model is not reports.all[0]:
-            models.append(model)
-        return [name for name in taxonomy().metrics if all(reports.value(name, one) is not None for one in models)]
+        year_before = reports.year_before(reports.expected[0].end) if reports.expected else None
+        # The first report of the record is no measure: without one before it, a quarter does not follow from the year
+        # to date.
+        if year_before is not None and year_before is not reports.all[0]:
+            models.append(year_before)
+        return [
+            name for name in taxonomy().metrics if all(reports.value(name, report) is not None for report in models)
+        ]
 
     def releases(self, begin: datetime, end: datetime) -> Sequence[Scheduled]:
-        """The figures of series that may be public from a time in [begin, end) on, by that time."""
-        found = [
-            (due.public_at, one.id, self._release(one.id, one.frequency, due))
-            for one in series_lines().values()
-            for due in self.prints(one.id).due()
-            if begin <= due.public_at < end
+        """The expected figures of series that may be public from a time in [begin, end) on, by that time."""
+        releases = [
+            (expected.public_at, line.id, _release(line, expected))
+            for line in series_lines().values()
+            for expected in self.prints(line.id).expected()
+            if begin <= expected.public_at < end
         ]
-        return [scheduled for *_, scheduled in sorted(found, key=lambda one: one[:2])]
+        return [scheduled for *_, scheduled in sorted(releases, key=lambda release: release[:2])]
 
     def reports(self, begin: datetime, end: datetime) -> Sequence[Scheduled]:
-        """The reports of companies whose figures may be public from a time in [begin, end) on, by that time."""
-        found = [
+        """The expected reports whose figures may be public from a time in [begin, end) on, by that time."""
+        reports = [
             (expected.public_at, issuer.symbol, _report(issuer.symbol, expected))
             for issuer in self._issuers()
             for expected in self._expected(issuer.symbol)
             if begin <= expected.public_at < end
         ]
-        return [scheduled for *_, scheduled in sorted(found, key=lambda one: one[:2])]
+        return [scheduled for *_, scheduled in sorted(reports, key=lambda report: report[:2])]
 
     def scheduled(self, figure: Figure) -> Scheduled | None:
-        """See :class:`~openfingym.suites.findeepforecast.world.known.KnownWorld`; of what is published, when it was."""
+        """See :class:`~openfingym.suites.findeepforecast.world.known.KnownWorld`; for a figure that is published, the
+        time at which it was.
+        """
         line = series_lines().get(figure.subject)
         if line is not None:
-            for due in self.prints(line.id).due():
-                if due.period == figure.period:
-                    return self._release(line.id, line.frequency, due)
+            for expected in self.prints(line.id).expected():
+                if expected.period == figure.period:
+                    return _release(line, expected)
             first = self.prints(line.id).first(figure.period)
             if first is None:
                 return None
-            return Scheduled(line.id, first.period, first.at, label(line.frequency, first.period))
+            return Scheduled(line.id, first.period, first.at, label(first.period, line.frequency))
         reports = self.reports_of(figure.subject)
         if reports is None:
             return None
-        if (report := reports.of(figure.period)) is not None:
+        if (report := reports.about(figure.period)) is not None:
             return Scheduled(figure.subject, figure.period, report.known_at, _quarter(figure.period, exact=False))
-        near = [one for one in reports.expected if abs((one.end - figure.period).days) <= 10]
+        near = [report for report in reports.expected if abs((report.end - figure.period).days) <= NEAR_DAYS]
         return _report(figure.subject, near[0]) if near else None
 
     def history(self, subject: str, measure: str, limit: int | None = None) -> Sequence[Published]:
@@ -134,13 +154,17 @@ class RecordedWorld:
         if subject in series_lines():
             return self.prints(subject).history(limit) if measure == LEVEL else ()
         reports = self.reports_of(subject)
-        found: list[Published] = []
-        for report in reversed(reports.all) if reports is not None else ():
-            if reports is None or (limit is not None and len(found) >= limit):
+        if reports is None:
+            return []
+        # From the newest on, so that no more reports are read than are wanted.
+        newest_first: list[Published] = []
+        for report in reversed(reports.all):
+            if limit is not None and len(newest_first) >= limit:
                 break
-            one = self._published(reports, report, measure, newest=False)
-            found += [] if one is None else [one]
-        return found[::-1]
+            published = self._published(reports, report, measure, newest=False)
+            if published is not None:
+                newest_first.append(published)
+        return newest_first[::-1]
 
     def first_print(self, figure: Figure) -> Published | None:
         """See :class:`~openfingym.suites.findeepforecast.world.known.KnownWorld`."""
@@ -159,7 +183,13 @@ class RecordedWorld:
         return self._documents.between(begin, end)
 
     def search(self, text: str, limit: int = 10, subject: str | None = None) -> Sequence[Document]:
-        """Filings and statements by relevance to a text."""
+        """Filings and statements by relevance to a text.
+
+        Args:
+            text: the words to look for.
+            limit: how many documents at most.
+            subject: symbol of a company, or ``US`` for statements of the Federal Reserve; None for all.
+        """
         return self._documents.search(text, limit, subject)
 
     def document(self, name: str) -> Document | None:
@@ -170,20 +200,20 @@ class RecordedWorld:
         """What became of an event by the rule that its condition names; None as long as that is open."""
         return self.rules.ruling(event)
 
-    def reports_of(self, symbol: str) -> Reports | None:
-        """The reports of a company; None where there is no such one."""
+    def reports_of(self, symbol: str) -> CompanyReports | None:
+        """The reports of a company; None if no company has this symbol."""
         cik = cik_of(symbol)
         if cik is None:
             return None
         if cik not in self._reports:
             facts, filings = self._rows.facts(cik), self._rows.filings(cik)
-            self._reports[cik] = Reports(facts.until(self.as_of), filings.until(self.as_of))
+            self._reports[cik] = CompanyReports(facts.until(self.as_of), filings.until(self.as_of))
         return self._reports[cik]
 
     def prints(self, series: str) -> SeriesPrints:
-        """A series by its id."""
+        """The prints of a series, by its id."""
         if series not in self._series:
-            panels = [one for one in self._rows.vintages() if one <= self.as_of]
+            panels = [time for time in self._rows.vintages() if time <= self.as_of]
             vintages = self._rows.figures(series).until(self.as_of)
             self._series[series] = SeriesPrints(series_lines()[series], vintages, panels, self.as_of)
         return self._series[series]
@@ -193,9 +223,10 @@ class RecordedWorld:
         return reports.expected if reports is not None else ()
 
     def _issuers(self) -> Iterator[Issuer]:
-        """Issuers that filed something lately, under their names of the day."""
+        """Companies that have filed something lately, under their names of the day."""
         day = self.as_of.date()
-        for cik in dict.fromkeys(one.cik for one in issuers()):
+        # Each company once, although it is in the table under each of its names.
+        for cik in dict.fromkeys(issuer.cik for issuer in issuers()):
             last = [row.known_at for row in self._rows.facts(cik).until(self.as_of)[-1:]]
             last += [row.known_at for row in self._rows.filings(cik).until(self.as_of)[-1:]]
             if any(time > self.as_of - timedelta(days=SILENT_DAYS) for time in last):
@@ -203,21 +234,32 @@ class RecordedWorld:
 
     def _print(self, figure: Figure, *, newest: bool) -> Published | None:
         reports = self.reports_of(figure.subject)
-        report = reports.of(figure.period) if reports else None
+        report = reports.about(figure.period) if reports else None
         if reports is None or report is None:
             return None
         return self._published(reports, report, figure.measure, newest=newest)
 
-    def _published(self, reports: Reports, report: FirstReport, metric: str, *, newest: bool) -> Published | None:
+    def _published(
+        self, reports: CompanyReports, report: FirstReport, metric: str, *, newest: bool
+    ) -> Published | None:
+        """The value of a metric in the quarter of a report, with its source; None if the report does not have it.
+
+        Args:
+            reports: all reports of the company.
+            report: the report about the quarter.
+            metric: name of the metric.
+            newest: whether the value as it stands is wanted, and not the first print.
+        """
         value = reports.value(metric, report, newest=newest)
         if value is None:
             return None
-        how = ", year to date less that of the report before" if reports.differs(metric, report) else ""
+        how = ", year to date less that of the report before" if reports.is_difference(metric, report) else ""
         source = f"SEC: {report.form} {report.accession}, filed {report.filed.isoformat()}{how}"
         return Published(report.end, value, report.public_at, source)
 
-    def _release(self, series: str, frequency: str, due: Due) -> Scheduled:
-        return Scheduled(series, due.period, due.at, label(frequency, due.period))
+
+def _release(line: SeriesLine, expected: ExpectedFigure) -> Scheduled:
+    return Scheduled(line.id, expected.period, expected.at, label(expected.period, line.frequency))
 
 
 def _report(symbol: str, expected: ExpectedReport) -> Scheduled:
@@ -225,4 +267,10 @@ def _report(symbol: str, expected: ExpectedReport) -> Scheduled:
 
 
 def _quarter(end: date, *, exact: bool) -> str:
-    return f"the quarter ending {'' if exact else 'about '}{label('day', end)}"
+    """The name of a company's quarter, which need not be a calendar quarter.
+
+    Args:
+        end: its last day.
+        exact: whether that day is certain.
+    """
+    return f"the quarter ending {'' if exact else 'about '}{label(end, 'day')}"

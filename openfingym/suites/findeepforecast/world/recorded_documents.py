@@ -1,4 +1,4 @@
-"""Documents of the real past: statements and filings; of most filings the vault has a line of a list alone."""
+"""Documents of the real past: statements of the Federal Reserve and filings, most of them only as a line of a list."""
 
 from __future__ import annotations
 
@@ -14,58 +14,82 @@ if TYPE_CHECKING:
     from openfingym.vault.view import Row, View
 
 SEC, FED = "SEC", "Federal Reserve"
+"""Sources of the documents."""
 _STATEMENT = "FOMC-"
+"""Beginning of the ids of statements, which no accession number has."""
 _LINE = ("cik", "form", "filed", "items", "accession", KNOWN_AT)
 
 
 class RecordedDocuments:
-    """The documents of a view."""
+    """The documents that a view shows.
+
+    Args:
+        view: the bundled vault as of a time.
+    """
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._ciks = sorted({one.cik for one in issuers()})
+        self._ciks = sorted({issuer.cik for issuer in issuers()})
 
     def between(self, begin: datetime, end: datetime) -> list[Document]:
-        """Those that became known in [begin, end), oldest first."""
+        """Documents that became known in [begin, end), oldest first."""
         known = Between(begin.astimezone(UTC), end.astimezone(UTC))
         where = {KNOWN_AT: known}
         lines = self._view.rows("filing_calendar", where | {"cik": self._ciks}, columns=_LINE)
-        texts = {str(row["accession"]): _filing(row) for row in self._view.rows("filings", where)}
-        found = [_line(row) for row in lines if str(row["accession"]) not in texts]
-        found += [*texts.values(), *map(_statement, self._view.rows("fomc_statements", where))]
-        return sorted((one for one in found if one.at < end), key=lambda one: (one.at, one.id))
+        filings = {str(row["accession"]): _filing(row) for row in self._view.rows("filings", where)}
+        # A filing with a text is in the list of filings too.
+        documents = [_line(row) for row in lines if str(row["accession"]) not in filings]
+        documents += [*filings.values(), *map(_statement, self._view.rows("fomc_statements", where))]
+        # Between has both bounds, so documents of the very end are left out here.
+        return sorted((document for document in documents if document.at < end), key=lambda each: (each.at, each.id))
 
     def search(self, text: str, limit: int, subject: str | None) -> list[Document]:
-        """Those with a text, by relevance to another; of one company also the newest lines of its list of filings that
-        share a word with it, such as ``8-K`` or ``5.02``.
+        """Documents that have a text, by relevance to another text.
+
+        If they are about one company and fewer than wanted, lines of its list of filings follow that share a word with
+        the text that is searched for, such as ``8-K`` or ``5.02``.
+
+        Args:
+            text: the words to look for.
+            limit: how many documents at most.
+            subject: symbol of a company, or ``US`` for statements of the Federal Reserve; None for all.
         """
-        found: list[tuple[float, Document]] = []
+        scored: list[tuple[float, Document]] = []
         cik = None if subject is None else cik_of(subject)
         if subject is None or cik is not None:
             where = None if cik is None else {"cik": cik}
             hits = self._view.search("filings", text, where=where, limit=limit)
-            found += [(hit.score, _filing(hit.row)) for hit in hits]
+            scored += [(hit.score, _filing(hit.row)) for hit in hits]
         if subject in {None, "US"}:
             hits = self._view.search("fomc_statements", text, limit=limit)
-            found += [(hit.score, _statement(hit.row)) for hit in hits]
-        found.sort(key=lambda one: (-one[0], one[1].id))
-        documents = [document for _, document in found][:limit]
+            scored += [(hit.score, _statement(hit.row)) for hit in hits]
+        scored.sort(key=lambda hit: (-hit[0], hit[1].id))
+        documents = [document for _, document in scored][:limit]
         if cik is not None and len(documents) < limit:
-            documents += self._lines(cik, text, limit - len(documents), {one.id for one in documents})
+            documents += self._lines(cik, text, limit - len(documents), {document.id for document in documents})
         return documents
 
     def _lines(self, cik: int, text: str, limit: int, without: set[str]) -> list[Document]:
+        """Lines of a company's list of filings, those with the most words of a text first, then the newest.
+
+        Args:
+            cik: number of the company at the SEC.
+            text: the words to look for, in forms and items.
+            limit: how many lines at most.
+            without: accession numbers of filings that are left out.
+        """
         wanted = {word.casefold() for word in text.replace(",", " ").split()}
         rows = self._view.rows("filing_calendar", {"cik": cik}, columns=_LINE, order=[f"-{KNOWN_AT}"])
-        shared = [(len(wanted & _words(row)), number, row) for number, row in enumerate(rows)]
-        best = sorted((one for one in shared if one[0] and one[2]["accession"] not in without), key=_by_words)
-        return [_line(row) for _, _, row in best[:limit]]
+        shared = [(len(wanted & _words(row)), row) for row in rows if row["accession"] not in without]
+        # Sorting keeps the order of rows with as many words, which is from the newest on.
+        best = sorted((scored for scored in shared if scored[0]), key=lambda scored: -scored[0])
+        return [_line(row) for _, row in best[:limit]]
 
     def named(self, name: str) -> Document | None:
-        """One by its id."""
+        """A filing by its accession number, or a statement by its id; None if none of this name is known."""
         if name.startswith(_STATEMENT):
             statements = (_statement(row) for row in self._view.rows("fomc_statements"))
-            return next((one for one in statements if one.id == name), None)
+            return next((statement for statement in statements if statement.id == name), None)
         for row in self._view.rows("filings", {"accession": name}, limit=1):
             return _filing(row)
         for row in self._view.rows("filing_calendar", {"accession": name, "cik": self._ciks}, columns=_LINE, limit=1):
@@ -74,28 +98,27 @@ class RecordedDocuments:
 
 
 def _words(row: Row) -> set[str]:
+    """The form and the items of a line of a list of filings."""
     return {str(row["form"]).casefold(), *str(row["items"] or "").split(",")} - {""}
 
 
-def _by_words(one: tuple[int, int, Row]) -> tuple[int, int]:
-    """The most words in common first, then the newest."""
-    return -one[0], one[1]
-
-
 def _filing(row: Row) -> Document:
+    """A filing of which the vault has the text."""
     at = _time(row)
     title = f"{row['company']}: {row['form']}{_items(row)}"
     return Document(str(row["accession"]), at, SEC, True, title, str(row["text"]), _symbol(row, at))
 
 
 def _line(row: Row) -> Document:
+    """A filing of which the vault has no text, under the company's name of the day."""
     at = _time(row)
-    known = issuer_on(int(str(row["cik"])), at.date())
-    title = f"{known.name}: {row['form']}{_items(row)}"
+    issuer = issuer_on(int(str(row["cik"])), at.date())
+    title = f"{issuer.name}: {row['form']}{_items(row)}"
     body = (
-        f"{known.name} ({known.symbol}) filed a {row['form']} on {row['filed']}{_items(row)}. The text is not recorded."
+        f"{issuer.name} ({issuer.symbol}) filed a {row['form']} on {row['filed']}{_items(row)}. "
+        "The text is not recorded."
     )
-    return Document(str(row["accession"]), at, SEC, True, title, body, known.symbol)
+    return Document(str(row["accession"]), at, SEC, True, title, body, issuer.symbol)
 
 
 def _statement(row: Row) -> Document:
@@ -105,8 +128,9 @@ def _statement(row: Row) -> Document:
 
 
 def _symbol(row: Row, at: datetime) -> str:
+    """The symbol that the company of a filing had at a time; empty if it is none of the issuers."""
     cik = int(str(row["cik"])) if row["cik"] is not None else 0
-    return issuer_on(cik, at.date()).symbol if any(one.cik == cik for one in issuers()) else ""
+    return issuer_on(cik, at.date()).symbol if any(issuer.cik == cik for issuer in issuers()) else ""
 
 
 def _items(row: Row) -> str:

@@ -1,14 +1,13 @@
-"""A macro series of the record as it was known at a time: first prints, and when the next figures are expected.
+"""A macro series of the real past as it was known at a time: first prints, and when the next figures are expected.
 
-The earliest time at which a figure may have been public is not that at which the record shows it. The vintages of the
-table ``macro`` are panels of some days: what is new in one was published after the day of the panel before, on a
-business day. Those of ``gdp`` come some times a year: what is new in one was published at some time after the end of
-its period, from the least number of days on that the table of series assumes.
+A figure may have been public before the time at which the record shows it. The vintages of the table ``macro`` are
+panels of all series, as they stood on certain days: what is new in a panel was published after the day of the panel
+before it, on a business day. The vintages of ``gdp`` come a few times a year: what is new in one was published some
+time after the end of its period, but not before the fewest days that the table of series assumes.
 """
 
 from __future__ import annotations
 
-import calendar
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,40 +15,42 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from openfingym.suites.findeepforecast.world.known import Published
+from openfingym.suites.findeepforecast.world.periods import month_end, new_york_midnight
 from openfingym.suites.findeepforecast.world.recorded_rows import VintageValue
 from openfingym.suites.findeepforecast.world.recorded_tables import SeriesLine
 
 AHEAD_DAYS = 130
-"""Days ahead for which figures are expected."""
+"""How many days ahead figures are expected. Questions ask at most 92 days ahead."""
 LAGS = 6
-"""Releases whose latest delay is expected of the next one."""
+"""Number of the latest releases of which the longest delay is expected for the next ones."""
 OVERDUE_DAYS = 60
-"""A series whose next figure is overdue by so many days is not recorded any more."""
+"""A series is no longer recorded if its next figure is overdue by more than this many days."""
 REBASED = 0.02
-"""A vintage in which the period before is changed by more than this share is in other prices."""
+"""A vintage that changes the period before its newest one by more than this share is in other prices."""
 _CLOSES = {"ecb-fx": (time(17), ZoneInfo("Europe/Berlin")), "ust-par-yields": (time(20), ZoneInfo("America/New_York"))}
-"""After which hour of its day the vault has the figure of a market."""
+"""Time of day since when the vault has a market's figure of the day, and its time zone, by dataset."""
 
 
 @dataclass(frozen=True)
-class Due:
-    """A figure that is expected, from what was known."""
+class ExpectedFigure:
+    """A figure that is expected, by what is known."""
 
     period: date
+    """The last day of the period that it is about."""
     public_at: datetime
-    """From when on it may be public."""
+    """The earliest time at which it may be public, in UTC."""
     at: datetime
-    """When the record is expected to have it."""
+    """The time at which the record is expected to have it, in UTC."""
 
 
 class SeriesPrints:
     """A series as it was known at a time.
 
     Args:
-        line: which series.
-        vintages: its vintages that were known, in the order in which they became known.
-        panels: when the panels of the table ``macro`` were known, as far as they were.
-        now: the time.
+        line: the series.
+        vintages: values of all its vintages that were known, in the order in which they became known.
+        panels: the times since when the panels of the table ``macro`` that were known are known, in order.
+        now: the time as of which the series is seen, in UTC.
     """
 
     def __init__(
@@ -59,45 +60,52 @@ class SeriesPrints:
         self._panels = panels
         self._now = now
         self._prints: dict[date, list[VintageValue]] = {}
-        for one in vintages:
-            self._prints.setdefault(_period_end(line, one.day), []).append(one)
+        for vintage in vintages:
+            self._prints.setdefault(_period_end(line, vintage.day), []).append(vintage)
         self.periods = sorted(self._prints)
-        """The last days of the periods of which there are figures."""
+        """The last days of the periods of which there are figures, in order."""
 
     def history(self, limit: int | None = None) -> list[Published]:
-        """First values of all periods, oldest first; the newest ``limit`` of them."""
+        """First values of all periods, oldest first, in whatever prices they are.
+
+        Args:
+            limit: how many of the newest periods at most; None for all.
+        """
         return [self._published(period, self._prints[period][0]) for period in self._newest(limit)]
 
     def first(self, period: date) -> Published | None:
-        """The first print of a period; None where there is none, or it is in other prices than the figures before."""
-        found = self._prints.get(period)
-        return None if not found or self._rebased(period, found[0]) else self._published(period, found[0])
+        """The first print of a period; None if there is none, or if it is in other prices than earlier figures."""
+        prints = self._prints.get(period)
+        return None if not prints or self._rebased(period, prints[0]) else self._published(period, prints[0])
 
     def latest(self, period: date) -> Published | None:
-        """The figure of a period as it stands."""
-        found = self._prints.get(period)
-        return None if not found else self._published(period, found[-1])
+        """The figure of a period as it stands; None if there is none."""
+        prints = self._prints.get(period)
+        return None if not prints else self._published(period, prints[-1])
 
-    def due(self) -> Iterator[Due]:
-        """The figures that are expected and not there yet, by their periods."""
+    def expected(self) -> Iterator[ExpectedFigure]:
+        """The figures that are expected and not recorded yet, in the order of their periods."""
         if not self.periods:
             return
         if self._line.frequency == "day":
-            yield from self._due_days()
+            yield from self._expected_days()
             return
         lag = self._lag()
         months = 1 if self._line.frequency == "month" else 3
         period = self.periods[-1]
         while True:
-            period = _months_later(period, months)
-            due = Due(period, _midnight(period, self._line.earliest_days), _midnight(period, lag + 1))
-            if due.public_at > self._now + timedelta(days=AHEAD_DAYS):
+            period = month_end(period.year, period.month + months)
+            public_at = new_york_midnight(period + timedelta(days=self._line.earliest_days))
+            # The record has a figure from the end of the day on which it is released.
+            at = new_york_midnight(period + timedelta(days=lag + 1))
+            if public_at > self._now + timedelta(days=AHEAD_DAYS):
                 return
-            if due.at < self._now - timedelta(days=OVERDUE_DAYS):
+            if at < self._now - timedelta(days=OVERDUE_DAYS):
                 return
-            yield due
+            yield ExpectedFigure(period, public_at, at)
 
-    def _due_days(self) -> Iterator[Due]:
+    def _expected_days(self) -> Iterator[ExpectedFigure]:
+        """The figures of the days on which the series' market will be open."""
         last = self.periods[-1]
         if (self._now.date() - last).days > OVERDUE_DAYS:
             return
@@ -107,90 +115,79 @@ class SeriesPrints:
                 hour, zone = _CLOSES[self._line.table]
                 closed = datetime.combine(day, hour, zone).astimezone(UTC)
                 if closed > self._now:
-                    yield Due(day, closed, closed)
+                    yield ExpectedFigure(day, closed, closed)
 
     def _lag(self) -> int:
         """Days after the end of a period at which the record is expected to have its figure."""
+        # What is in the first vintage of the record was published before it, nobody knows when.
         start = self._prints[self.periods[0]][0].known_at
-        seen = [
-            ((first.known_at - timedelta(hours=5)).date() - period).days
-            for period in self.periods
-            for first in self._prints[period][:1]
-            if first.known_at > start
-        ]
-        return max(seen[-LAGS:], default=self._line.latest_days)
+        firsts = ((period, self._prints[period][0].known_at) for period in self.periods)
+        # A figure is known from the end of its day on, which is the next day in UTC. In winter five hours less are the
+        # very beginning of that next day, so that the delay is a day longer: expected too late rather than too early.
+        lags = [((known - timedelta(hours=5)).date() - period).days for period, known in firsts if known > start]
+        return max(lags[-LAGS:], default=self._line.latest_days)
 
     def _newest(self, limit: int | None) -> list[date]:
+        """The newest periods, as many as a limit allows."""
         return self.periods if limit is None else self.periods[max(0, len(self.periods) - limit) :]
 
-    def _published(self, period: date, one: VintageValue) -> Published:
-        return Published(period, one.value, self._public(period, one), f"{self._line.table}: {self._line.key}")
+    def _published(self, period: date, vintage: VintageValue) -> Published:
+        public_at = self._public_at(period, vintage.known_at)
+        return Published(period, vintage.value, public_at, f"{self._line.table}: {self._line.key}")
 
-    def _public(self, period: date, one: VintageValue) -> datetime:
-        """From when on a figure may have been public."""
+    def _public_at(self, period: date, known: datetime) -> datetime:
+        """The earliest time at which a figure may have been public.
+
+        Args:
+            period: the last day of its period.
+            known: the time since when the record has it.
+        """
+        if self._line.table not in {"macro", "gdp"}:
+            return known
+        earliest = min(known, new_york_midnight(period + timedelta(days=self._line.earliest_days)))
         if self._line.table == "gdp":
-            return min(one.known_at, _midnight(period, self._line.earliest_days))
-        if self._line.table != "macro":
-            return one.known_at
-        before = max((panel for panel in self._panels if panel < one.known_at), default=None)
+            return earliest
+        before = max((panel for panel in self._panels if panel < known), default=None)
         if before is None:
-            return min(one.known_at, _midnight(period, self._line.earliest_days))
-        # A panel is known from the end of its day on: what was not in it came on a later business day.
-        day = (before - timedelta(hours=4)).date()
-        return before + timedelta(days=7 - day.weekday() if day.weekday() > 4 else 0)
+            return earliest
+        # A panel is known from the end of its day on. What it did not have came on the next day or later, and on no
+        # weekend, on which the agencies publish nothing.
+        next_day = (before - timedelta(hours=4)).date()
+        return before + timedelta(days=7 - next_day.weekday() if next_day.weekday() > 4 else 0)
 
     def _rebased(self, period: date, first: VintageValue) -> bool:
+        """Whether the vintage of a first print has the period before it in other prices than earlier vintages."""
         if self._line.table != "gdp" or self.periods[0] == period:
             return False
         before = self._prints[self.periods[self.periods.index(period) - 1]]
-        then = [one for one in before if one.known_at < first.known_at]
-        now = [one for one in before if one.known_at == first.known_at]
-        return bool(then and now) and abs(now[-1].value / then[-1].value - 1.0) > REBASED
-
-
-def label(frequency: str, period: date) -> str:
-    """A period as people name it.
-
-    Example:
-        >>> label("month", date(2016, 10, 31)), label("quarter", date(2016, 9, 30)), label("day", date(2016, 9, 7))
-        ('October 2016', '2016 Q3', 'September 7, 2016')
-    """
-    if frequency == "month":
-        return f"{period:%B} {period.year}"
-    if frequency == "quarter":
-        return f"{period.year} Q{(period.month + 2) // 3}"
-    return f"{period:%B} {period.day}, {period.year}"
+        earlier = [vintage for vintage in before if vintage.known_at < first.known_at]
+        same = [vintage for vintage in before if vintage.known_at == first.known_at]
+        return bool(earlier and same) and abs(same[-1].value / earlier[-1].value - 1.0) > REBASED
 
 
 def _period_end(line: SeriesLine, day: date) -> date:
-    """The last day of the period of a reference date: of a quarter it is its first month in ``gdp``, its last one in
-    ``macro``.
+    """The last day of the period of a reference date, which is in the first month of a quarter in the table ``gdp``,
+    and in its last month in ``macro``.
     """
     if line.frequency == "day":
         return day
-    month = day.month + (2 if line.table == "gdp" else 0)
-    return date(day.year, month, calendar.monthrange(day.year, month)[1])
-
-
-def _months_later(day: date, months: int) -> date:
-    month = day.month - 1 + months
-    year, month = day.year + month // 12, month % 12 + 1
-    return date(year, month, calendar.monthrange(year, month)[1])
-
-
-def _midnight(day: date, days: int) -> datetime:
-    """The beginning of a day in New York, or an hour before in winter."""
-    return datetime.combine(day + timedelta(days=days), time(4), UTC)
+    return month_end(day.year, day.month + (2 if line.table == "gdp" else 0))
 
 
 @functools.cache
 def _holidays(table: str, year: int) -> frozenset[date]:
-    """Weekdays on which a market has no figure, by rules that are known long before."""
+    """The holidays of a year on which a market has no figure, by rules that are known long before.
+
+    Args:
+        table: dataset of the market: ``ecb-fx`` or ``ust-par-yields``.
+        year: the year.
+    """
+    # Loaded here, since it takes a third of a second and only series of days need it.
     from pandas.tseries.holiday import EasterMonday, GoodFriday, USFederalHolidayCalendar
 
     first, last = date(year, 1, 1), date(year, 12, 31)
     rules: Mapping[str, Sequence[object]] = {"ecb-fx": (GoodFriday, EasterMonday), "ust-par-yields": (GoodFriday,)}
-    found = {day.date() for rule in rules[table] for day in rule.dates(first, last)}  # type: ignore[attr-defined]
+    holidays = {day.date() for rule in rules[table] for day in rule.dates(first, last)}  # type: ignore[attr-defined]
     if table == "ecb-fx":
-        return frozenset(found | {first, date(year, 5, 1), date(year, 12, 25), date(year, 12, 26)})
-    return frozenset(found | {day.date() for day in USFederalHolidayCalendar().holidays(first, last)})
+        return frozenset(holidays | {first, date(year, 5, 1), date(year, 12, 25), date(year, 12, 26)})
+    return frozenset(holidays | {day.date() for day in USFederalHolidayCalendar().holidays(first, last)})

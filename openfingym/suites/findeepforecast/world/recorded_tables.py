@@ -1,4 +1,7 @@
-"""What was decided by hand about the real past: its issuers, its series, and which XBRL concepts a metric is."""
+"""What was decided by hand about the real past: its issuers, its series, and the XBRL concepts of each metric.
+
+The tables are files in ``recorded_data``: ``issuers.tsv``, ``series.tsv`` and ``concepts.tsv``.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ from importlib import resources
 from typing import Literal
 
 FOLDER = "recorded_data"
+"""Folder of the tables, beside this module."""
 Alternative = tuple[str, ...]
-"""Concepts whose values are added up."""
+"""Concepts whose values add up to a metric."""
 
 
 @dataclass(frozen=True)
@@ -20,119 +24,145 @@ class Issuer:
     """A company under one of its names."""
 
     cik: int
+    """Number of the company at the SEC, which it keeps under all of its names."""
     symbol: str
+    """Symbol of the company, such as ``AAPL``."""
     name: str
+    """Name of the company."""
     since: date
-    """The first day of that name and symbol."""
+    """The first day of that name and symbol; 1996-01-01 for the first ones that are recorded."""
     sector: str
+    """Name of its industry, as the SEC classifies it."""
     financial: bool
+    """Whether it is a bank or the like."""
 
 
 @dataclass(frozen=True)
 class MetricConcepts:
-    """Which concepts of XBRL a metric is."""
+    """The XBRL concepts as which a metric is filed."""
 
     metric: str
+    """Name of the metric, or of an input of formulas, in the taxonomy."""
     kind: Literal["instant", "duration"]
+    """Whether it is about a point in time, such as assets, or about a period, such as revenue."""
     unit: str
-    """As filed: ``USD``, ``USD/shares`` or ``shares``."""
+    """Unit in which it is filed: ``USD``, ``USD/shares`` or ``shares``."""
     alternatives: tuple[Alternative, ...]
-    """In order of preference: the first of which a filing has all parts."""
+    """Ways in which companies file it, in order of preference; the first of which a report has all concepts counts."""
     note: str
+    """Remark on the choice of concepts; empty if there is none."""
 
     @property
     def scale(self) -> float:
-        """What a filed value is divided by: money and shares are in millions."""
+        """The number by which a filed value is divided: money and numbers of shares are in millions here."""
         return 1.0 if self.unit == "USD/shares" else 1e6
 
 
 @dataclass(frozen=True)
 class SeriesLine:
-    """A series of the record."""
+    """A macro series of the real past."""
 
     id: str
+    """Id of the series, such as ``US:CPI``."""
     table: str
-    """Of the vault: ``macro``, ``gdp``, or a dataset of ``market``."""
+    """Where the vault has it: the table ``macro`` or ``gdp``, or else a dataset of the table ``market``."""
     key: str
-    """Its name there."""
+    """Name of the series in that table, or of the channel in that dataset."""
     indicator: str
+    """Name of its indicator."""
     economy: str
+    """Code of the economy that it is about; ``GLOBAL`` for one that is none of the eight."""
     title: str
+    """Name of the series in questions."""
     unit: str
+    """Unit of its values."""
     frequency: Literal["day", "month", "quarter"]
+    """How often it has a value."""
     earliest_days: int
-    """Days after the end of the period before which its figure was never public: an assumption, from the agencies'
-    usual practice."""
+    """The fewest days from the end of a period to its first print; below 0 if that comes within the period. An
+    assumption, from the agencies' usual practice."""
     latest_days: int
-    """Days after the end of the period at which it is expected, as long as the record has shown no release."""
+    """Days from the end of a period at which its first print is expected, as long as no release is recorded."""
 
 
 @functools.cache
 def issuers() -> tuple[Issuer, ...]:
-    """The issuers, a line a name, in the order of their numbers and days."""
+    """The issuers, in the order of the file: one for each name of a company, its older names first."""
     return tuple(
         Issuer(
-            int(line["cik"]),
-            line["symbol"],
-            line["name"],
-            date.fromisoformat(line["since"]),
-            line["sector"],
-            line["financial"] == "yes",
+            cik=int(row["cik"]),
+            symbol=row["symbol"],
+            name=row["name"],
+            since=date.fromisoformat(row["since"]),
+            sector=row["sector"],
+            financial=row["financial"] == "yes",
         )
-        for line in _lines("issuers.tsv")
+        for row in _rows("issuers.tsv")
     )
 
 
 @functools.cache
 def cik_of(symbol: str) -> int | None:
-    """Number of the issuer that has or had a symbol."""
-    return next((one.cik for one in issuers() if one.symbol == symbol), None)
+    """Number at the SEC of the company that has or had a symbol; None if there is no such company."""
+    return next((issuer.cik for issuer in issuers() if issuer.symbol == symbol), None)
 
 
 def issuer_on(cik: int, day: date) -> Issuer:
-    """An issuer under the name that it had on a day."""
-    return max((one for one in issuers() if one.cik == cik and one.since <= day), key=lambda one: one.since)
+    """The company under the name that it had on a day.
+
+    Args:
+        cik: number of the company at the SEC, which is in the table.
+        day: the day, from 1996 on.
+    """
+    names = (issuer for issuer in issuers() if issuer.cik == cik and issuer.since <= day)
+    return max(names, key=lambda issuer: issuer.since)
 
 
 @functools.cache
-def mappings() -> Mapping[str, MetricConcepts]:
-    """Concepts of each metric that reports say themselves, by the metric's name."""
-    found = {}
-    for line in _lines("concepts.tsv"):
-        alternatives = tuple(tuple(part.split(" + ")) for part in line["concepts"].split(" | "))
-        kind: Literal["instant", "duration"] = "instant" if line["kind"] == "instant" else "duration"
-        found[line["metric"]] = MetricConcepts(line["metric"], kind, line["unit"], alternatives, line["note"])
-    return found
+def metric_concepts() -> Mapping[str, MetricConcepts]:
+    """The concepts of each metric that reports state themselves, by name of the metric."""
+    by_metric = {}
+    for row in _rows("concepts.tsv"):
+        alternatives = tuple(tuple(alternative.split(" + ")) for alternative in row["concepts"].split(" | "))
+        kind: Literal["instant", "duration"] = "instant" if row["kind"] == "instant" else "duration"
+        by_metric[row["metric"]] = MetricConcepts(row["metric"], kind, row["unit"], alternatives, row["note"])
+    return by_metric
 
 
 @functools.cache
 def concepts() -> frozenset[str]:
-    """Every concept that a metric may be."""
-    return frozenset(part for one in mappings().values() for parts in one.alternatives for part in parts)
+    """All concepts as which metrics are filed."""
+    return frozenset(
+        concept
+        for metric in metric_concepts().values()
+        for alternative in metric.alternatives
+        for concept in alternative
+    )
 
 
 @functools.cache
 def series_lines() -> Mapping[str, SeriesLine]:
-    """The series by their ids."""
-    found = {}
-    for line in _lines("series.tsv"):
-        frequency: Literal["day", "month", "quarter"] = line["frequency"]  # type: ignore[assignment]
-        found[line["id"]] = SeriesLine(
-            id=line["id"],
-            table=line["table"],
-            key=line["key"],
-            indicator=line["indicator"],
-            economy=line["economy"],
-            title=line["title"],
-            unit=line["unit"],
+    """The series by id."""
+    by_id = {}
+    for row in _rows("series.tsv"):
+        frequency: Literal["day", "month", "quarter"] = row["frequency"]  # type: ignore[assignment]
+        by_id[row["id"]] = SeriesLine(
+            id=row["id"],
+            table=row["table"],
+            key=row["key"],
+            indicator=row["indicator"],
+            economy=row["economy"],
+            title=row["title"],
+            unit=row["unit"],
             frequency=frequency,
-            earliest_days=int(line["earliest_days"]),
-            latest_days=int(line["latest_days"]),
+            earliest_days=int(row["earliest_days"]),
+            latest_days=int(row["latest_days"]),
         )
-    return found
+    return by_id
 
 
-def _lines(name: str) -> Iterable[dict[str, str]]:
+def _rows(name: str) -> Iterable[dict[str, str]]:
+    """The rows of a table, by the name of its file."""
     folder = resources.files("openfingym.suites.findeepforecast.world") / FOLDER
     with (folder / name).open(encoding="utf-8") as stream:
         return list(csv.DictReader(stream, delimiter="\t"))

@@ -1,11 +1,11 @@
-"""When companies report: dates as they were announced and moved, and when the reports came out."""
+"""When the simulated companies report: the dates that they announce and move, and the times of the reports."""
 
 from __future__ import annotations
 
 import bisect
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -14,7 +14,7 @@ import numpy as np
 
 from openfingym.suites.findeepforecast.world.periods import label, month_end, quarter_end, quarters
 from openfingym.suites.findeepforecast.world.roster import Listed
-from openfingym.suites.findeepforecast.world.size import WorldSize
+from openfingym.suites.findeepforecast.world.size import LAST_TRADING_DAY, WorldSize
 from openfingym.suites.finsearch.world.calendars import Hours, sessions
 from openfingym.suites.finsearch.world.draws import stream
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOVED, LATE, EARLY, RESTATED, NEVER = 0.035, 0.006, 0.004, 0.09, 0.007
-"""Shares of reports whose date is moved with notice, on the day itself, or that come early without notice; of companies
-that restate one of their reports; and of reports of the season that never come."""
+"""Shares of the reports whose date is moved with notice or on the day itself, and of those that come early without
+notice; the share of the companies that restate a report; and the share of them whose report of the season never comes.
+"""
 ANNUAL_DELAY = 9
-"""Days that the report of a fiscal year takes longer."""
+"""Days that the report of a fiscal year's last quarter takes longer than those of the others."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,13 @@ class QuarterlyReport:
 
     Attributes:
         firm: the company that reports.
-        quarter: its place among the quarters of the world's books.
+        quarter: place of the quarter among those of the world's books, from 1; 0 has no report.
         period_end: the last day of the quarter.
-        label: such as ``2025 Q3``.
-        dates: when it was scheduled for, and since when that was known; the last one counts.
-        published: when it came out; None if it never did, or after the end of the world.
-        restated: when it was restated; None if it was not.
+        label: name of the quarter, such as ``2025 Q3``.
+        dates: pairs of the time for which it was scheduled and the time at which that became known, both in UTC; the
+            last pair is the one that held.
+        published: the time at which it was published, in UTC; None if it never was, or after the end of the world.
+        restated: the time at which it was restated, in UTC; None if it was not.
     """
 
     firm: Listed
@@ -52,12 +54,18 @@ class QuarterlyReport:
 
 
 def world_quarters(size: WorldSize) -> list[tuple[int, int]]:
-    """Year and number of the quarters of the books; the first is the state that the first report starts from."""
+    """Year and number (1 to 4) of the quarters of the books, of which the first one has balances but no report."""
     return quarters(size.first_day + timedelta(days=150), size.last_day - timedelta(days=31))
 
 
 def utc_time(day: date, clock: str, zone: str) -> datetime:
-    """A local time, in UTC."""
+    """A local time, in UTC.
+
+    Args:
+        day: the day.
+        clock: time of day, such as ``08:30``.
+        zone: name of the time zone, such as ``Asia/Tokyo``.
+    """
     return datetime.combine(day, time.fromisoformat(clock), ZoneInfo(zone)).astimezone(UTC)
 
 
@@ -67,57 +75,77 @@ def _open_days(hours: Hours, first: date, last: date) -> tuple[date, ...]:
 
 
 class TradingDays:
-    """Days on which an exchange is open.
+    """The days on which an exchange is open.
 
     Args:
-        hours: sessions of the exchange.
-        first: the first day that counts.
-        last: the last day that counts.
+        hours: the days and hours of the exchange.
+        first: the first day that is known.
+        last: the last day that is known.
     """
 
     def __init__(self, hours: Hours, first: date, last: date) -> None:
         self._days = _open_days(hours, first, last)
 
     def from_on(self, day: date, more: int = 0) -> date:
-        """The first open day from a day on, or one that comes so many after it, or before."""
+        """The first trading day from a day on, or one that is some trading days away from it.
+
+        Args:
+            day: the day from which on to look.
+            more: how many trading days later; below 0, how many earlier.
+        """
+        # Days before the first or after the last known one become that one.
         place = bisect.bisect_left(self._days, day) + more
         return self._days[min(max(place, 0), len(self._days) - 1)]
 
 
 def make_reports(size: WorldSize, seed: int, firms: Sequence[Listed]) -> list[QuarterlyReport]:
-    """The reports of all companies, company by company."""
-    every = world_quarters(size)
-    asked = [place for place, (year, number) in enumerate(every) if quarter_end(year, number) < size.season][-1]
-    days = {code: TradingDays(firm.economy.hours, size.first_day, date(2026, 6, 26)) for code, firm in
-            {firm.economy.code: firm for firm in firms}.items()}  # fmt: skip
-    found = []
+    """Draw the reports of all companies.
+
+    Args:
+        size: the days of the world.
+        seed: the number from which every random draw of the world follows.
+        firms: the companies.
+
+    Returns:
+        The reports, company by company, and of each company by quarter.
+    """
+    book_quarters = world_quarters(size)
+    # The quarter that the season asks about: the last one that ends before it.
+    asked = [place for place, (year, number) in enumerate(book_quarters) if quarter_end(year, number) < size.season][-1]
+    economies = {firm.economy.code: firm.economy for firm in firms}
+    # To the last day that is known of exchanges, since reports after the end of the world are scheduled before it.
+    days = {code: TradingDays(economy.hours, size.first_day, LAST_TRADING_DAY) for code, economy in economies.items()}
+    reports: list[QuarterlyReport] = []
     for firm in firms:
-        found += list(_of(firm, size, seed, every, days[firm.economy.code]))
-    return _without_some(found, size, seed, asked)
+        reports += _company_reports(firm, size, seed, book_quarters, days[firm.economy.code])
+    return _without_silent_companies(reports, size, seed, asked)
 
 
-def _of(
-    firm: Listed, size: WorldSize, seed: int, every: Sequence[tuple[int, int]], days: TradingDays
+def _company_reports(
+    firm: Listed, size: WorldSize, seed: int, book_quarters: Sequence[tuple[int, int]], days: TradingDays
 ) -> Iterator[QuarterlyReport]:
+    """Draw the reports of a company, but for those whose dates are announced after the last day of the world."""
     rng = stream(seed, "reports", firm.symbol)
     low, high = firm.economy.delays
     usual = low + (high - low) * float(rng.uniform())
     clock = firm.economy.report_at[int(rng.integers(len(firm.economy.report_at)))]
-    restated = int(rng.integers(3, len(every) - 1)) if rng.uniform() < RESTATED and not firm.financial else -1
-    later = int(rng.integers(40, 120))
-    for place, (year, number) in enumerate(every[1:], start=1):
+    # Banks restate nothing, since their books have no receivables to take back.
+    restated = int(rng.integers(3, len(book_quarters) - 1)) if rng.uniform() < RESTATED and not firm.financial else -1
+    days_to_restatement = int(rng.integers(40, 120))
+    for place, (year, number) in enumerate(book_quarters[1:], start=1):
+        # As many numbers for each report, whatever becomes of it, so that what happens to one changes no other.
         draws = rng.uniform(size=6)
         end = month_end(year, 3 * number + firm.shift)
         annual = end.month == firm.year_end
         delay = usual + (ANNUAL_DELAY if annual else 0) + 4 * draws[0] - 2
         day = days.from_on(end + timedelta(days=round(delay)))
         planned = utc_time(day, clock, firm.economy.zone)
-        told = utc_time(day - timedelta(days=45 + int(30 * draws[1])), "09:00", firm.economy.zone)
-        dates = tuple(_moved(planned, told, day, clock, firm.economy.zone, days, draws))
+        announced = utc_time(day - timedelta(days=45 + int(30 * draws[1])), "09:00", firm.economy.zone)
+        dates = tuple(_dates(planned, announced, day, clock, firm.economy.zone, days, draws))
         published = dates[-1][0] if dates[-1][0].date() <= size.last_day else None
-        if dates[0][1].date() > size.last_day:
+        if announced.date() > size.last_day:
             continue
-        restatement = published + timedelta(days=later) if published and place == restated else None
+        restatement = published + timedelta(days=days_to_restatement) if published and place == restated else None
         if restatement and restatement.date() > size.last_day:
             restatement = None
         yield QuarterlyReport(
@@ -125,40 +153,67 @@ def _of(
         )
 
 
-def _moved(
-    planned: datetime, told: datetime, day: date, clock: str, zone: str, days: TradingDays, draws: np.ndarray
+def _dates(
+    planned: datetime, announced: datetime, day: date, clock: str, zone: str, days: TradingDays, draws: np.ndarray
 ) -> Iterator[tuple[datetime, datetime]]:
-    yield planned, told
+    """The times for which a report is scheduled, one after another, each with the time at which it becomes known.
+
+    Args:
+        planned: the time that is announced first, in UTC.
+        announced: when that is announced, in UTC.
+        day: the planned day, in local time.
+        clock: time of day at which the company reports, in local time.
+        zone: name of the company's time zone.
+        days: the trading days of its exchange.
+        draws: the report's random numbers, float64[6], from 0 to 1.
+    """
+    yield planned, announced
     step = 1 + int(5 * draws[3])
     if draws[2] < MOVED:
         new = days.from_on(day, step if draws[4] < 0.7 else -min(step, 3))
+        # Known 2 to 10 days before the earlier of both dates, but not before the first date is announced.
         notice = utc_time(min(new, day) - timedelta(days=2 + int(9 * draws[5])), "18:00", zone)
-        yield utc_time(new, clock, zone), max(notice, told + timedelta(hours=1))
+        yield utc_time(new, clock, zone), max(notice, announced + timedelta(hours=1))
     elif draws[2] < MOVED + LATE:
         yield utc_time(days.from_on(day, min(step, 3)), clock, zone), planned - timedelta(minutes=30)
     elif draws[2] < MOVED + LATE + EARLY:
+        # Nobody knows of the date before the report is there.
         early = utc_time(days.from_on(day, -1 - step % 2), clock, zone)
         yield early, early
 
 
-def _without_some(found: list[QuarterlyReport], size: WorldSize, seed: int, asked: int) -> list[QuarterlyReport]:
-    """The reports, of which some of the season never come, nor any later one of their companies."""
+def _without_silent_companies(
+    reports: list[QuarterlyReport], size: WorldSize, seed: int, asked: int
+) -> list[QuarterlyReport]:
+    """The same reports, but some companies publish neither their report of the season nor any later one.
+
+    Args:
+        reports: the reports of all companies.
+        size: the days of the season.
+        seed: the number from which every random draw of the world follows.
+        asked: place of the quarter that the season asks about.
+    """
+    # Companies that report from the second week of the season until its end, so that the season asks about them.
     begin, end = (utc_time(size.season + timedelta(weeks=weeks), "00:00", "UTC") for weeks in (1, size.weeks))
-    among = [report for report in found if report.quarter == asked and begin <= report.dates[-1][0] < end]
-    firms = {report.firm.number for report in found}
-    count = min(max(round(NEVER * len(firms)), 1), len(among))
-    chosen = stream(seed, "never").choice(len(among), count, replace=False).tolist() if count else []
-    silent = {among[place].firm.number for place in chosen}
+    candidates = [report for report in reports if report.quarter == asked and begin <= report.dates[-1][0] < end]
+    firms = {report.firm.number for report in reports}
+    count = min(max(round(NEVER * len(firms)), 1), len(candidates))
+    chosen = stream(seed, "never").choice(len(candidates), count, replace=False).tolist() if count else []
+    silent = {candidates[place].firm.number for place in chosen}
     return [
-        QuarterlyReport(one.firm, one.quarter, one.period_end, one.label, one.dates, None)
-        if one.firm.number in silent and one.quarter >= asked
-        else one
-        for one in found
+        replace(report, published=None, restated=None)
+        if report.firm.number in silent and report.quarter >= asked
+        else report
+        for report in reports
     ]
 
 
 def calendar_frame(reports: Sequence[QuarterlyReport]) -> pd.DataFrame:
-    """Rows of the table ``report_calendar``."""
+    """Rows of the table ``report_calendar``.
+
+    Args:
+        reports: the reports of all companies.
+    """
     import pandas as pd
 
     rows = [

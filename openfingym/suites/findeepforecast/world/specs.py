@@ -1,4 +1,7 @@
-"""Tables of the simulated world's vault. They have everything of a season's past and of its weeks, with known times."""
+"""Tables of the simulated world's vault: their columns, keys and known times.
+
+They hold the season and the years before it. A row's known time says since when an agent may see it.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ COMPANIES = TableSpec(
         "indices": "VARCHAR[]",
         "sector": "VARCHAR",
         "currency": "VARCHAR",
-        "zone": "VARCHAR",  # IANA
+        "zone": "VARCHAR",  # name of the time zone, such as Asia/Tokyo
         "financial": "BOOLEAN",
-        "fiscal_year_end": "INTEGER",  # month
+        "fiscal_year_end": "INTEGER",  # month, from 1 to 12
     },
     key=("symbol",),
     known_basis="before the first report; members of an index are those of the season throughout",
@@ -25,7 +28,7 @@ REPORT_CALENDAR = TableSpec(
     columns={
         "symbol": "VARCHAR",
         "period_end": "DATE",
-        "label": "VARCHAR",  # 2025 Q3
+        "label": "VARCHAR",  # such as 2025 Q3
         "scheduled_at": "TIMESTAMP",
     },
     key=("symbol", "period_end"),
@@ -81,8 +84,8 @@ NEWS = TableSpec(
         "published_at": "TIMESTAMP",
         "source": "VARCHAR",
         "official": "BOOLEAN",
-        "subject": "VARCHAR",  # economy or symbol
-        "story": "VARCHAR",  # the desk's name of the story, which its later pieces share
+        "subject": "VARCHAR",  # code of an economy or symbol of a company; empty if it is about neither
+        "story": "VARCHAR",  # the desk's name of the story, which its later pieces share; empty if there is none
         "title": "VARCHAR",
         "body": "VARCHAR",
     },

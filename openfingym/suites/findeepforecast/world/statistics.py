@@ -8,6 +8,7 @@ from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.world.size import BY_CODE
 
 WORLD = "GLOBAL"
+"""Code of the economy of series that are about the whole world."""
 POSSESSIVES = {"US": "the United States'", "CN": "China's", "HK": "Hong Kong's", "JP": "Japan's",
                "UK": "the United Kingdom's", "DE": "Germany's", "FR": "France's", "SG": "Singapore's"}  # fmt: skip
 OFFICES = {
@@ -16,7 +17,7 @@ OFFICES = {
     "DE": ("Federal Office of Statistics", "08:00"), "FR": ("Institute of Statistics", "08:45"),
     "SG": ("Department of Statistics Services", "13:00"),
 }  # fmt: skip
-"""Made-up offices, and when they publish, in their own time."""
+"""Statistical offices, which do not exist, and the time of day at which they publish, in local time."""
 
 
 @dataclass(frozen=True)
@@ -24,25 +25,28 @@ class SimulatedStatistic:
     """A series of the world.
 
     Attributes:
-        id: id of the series in the taxonomy.
-        indicator: code of its indicator in the taxonomy.
+        id: id of the series in the taxonomy, such as ``US:CPI``.
+        indicator: name of its indicator in the taxonomy.
         economy: code of the economy that the series is about; one of the whole world (``GLOBAL``) is published in
             New York.
         title: name of the series in questions.
         unit: unit of its values.
         frequency: ``day``, ``month`` or ``quarter``.
         authority: the office that publishes it.
-        clock: when, in local time; of daily series how many minutes after the close.
-        lag: days from the end of the period to the release; 0 of daily series.
-        form: ``walk`` (grows), ``rate`` (comes back, is often unchanged), ``level`` (varies around a mean), ``fear``
-            (comes back, moves in jumps), or ``yearly`` (change on a year before of something that grows).
-        start: first value, or mean.
-        drift: growth a year of what grows.
-        noise: standard deviation of a step, relative; of rates the usual step.
-        season: how much the periods of a year differ, relative.
-        revised: how far the first print is off, relative; 0 where it is not revised.
-        decimals: digits after the point of its values.
-        like: id of the series whose random numbers it has; its own where it is empty.
+        clock: time of day at which it is published, in local time; of a daily series, minutes after the close of the
+            market.
+        lag: days from the end of the period to the release; 0 for daily series.
+        form: how its values move: ``walk`` (grows), ``rate`` (reverts to its mean, and is often unchanged), ``level``
+            (varies around its mean), ``fear`` (reverts to its mean, and jumps), or ``yearly`` (the change on a year
+            before of something that grows).
+        start: the first value of what grows; else the mean.
+        drift: growth a year of what grows, as a share.
+        noise: standard deviation of a step, as a share of the value; for a rate, the size of a step as a share of its
+            mean.
+        season: how much the periods of a year differ regularly, as a share of the value.
+        revised: how much the first print differs from the final value, as a share of it; 0 if it is never revised.
+        decimals: digits after the decimal point of its values.
+        like: id of the series that has the same random numbers; empty if it has its own.
     """
 
     id: str
@@ -79,17 +83,26 @@ _STOCKS = {
     "FR": 6900.0,
     "SG": 3200.0,
 }
+"""Where the stock indices start, in points."""
 _YEAR = {"US": 3.8, "CN": 1.6, "HK": 3.2, "JP": 0.45, "UK": 4.1, "DE": 2.3, "FR": 2.4}
+"""Means of the yields of one-year government bonds, in percent a year."""
 _MONTHS = {"US": 4.0, "CN": 1.45, "HK": 3.0, "JP": 0.31, "UK": 4.2, "DE": 2.1, "FR": 2.15, "SG": 2.6}
+"""Means of the rates of three-month treasury bills, in percent a year."""
 _BANKS = {"US": 4.2, "CN": 1.7, "HK": 3.4, "JP": 0.48, "UK": 4.35, "DE": 2.2, "FR": 2.2, "SG": 2.5}
+"""Means of the three-month interbank rates, in percent a year."""
 _GDP = {"US": 6700.0, "CN": 30500.0, "HK": 720.0, "JP": 138000.0, "UK": 640.0, "DE": 1000.0, "FR": 690.0, "SG": 165.0}
+"""Where the gross domestic product of a quarter starts, in billions of the currency."""
 _JOBLESS = {"US": 4.0, "CN": 5.2, "HK": 3.2, "JP": 2.6, "UK": 4.4, "DE": 6.2, "FR": 7.4, "SG": 2.1}
+"""Means of the unemployment rates, in percent."""
 _ACCOUNT = {"US": -245.0, "CN": 420.0, "HK": 92.0, "JP": 2100.0, "UK": -19.0, "DE": 21.0, "FR": 2.6, "SG": 31.0}
+"""Means of the current account balances, in billions of the currency."""
 _GROWTH = {"US": 0.045, "CN": 0.048, "HK": 0.035, "JP": 0.025, "UK": 0.04, "DE": 0.03, "FR": 0.03, "SG": 0.04}
+"""Growth a year of the gross domestic product, as a share."""
 _YEARLY = {"CPI": {"CN", "UK", "DE", "FR"}, "PPI": {"CN", "DE"}}
-"""Whose prices are published as change on a year before; the others' as an index."""
+"""Economies whose prices are published as the change on a year before, by indicator; the others publish an index."""
 _QUARTERLY = {"GDP": set(BY_CODE), "CAB": {"US", "CN", "HK", "UK", "SG"}, "UNRATE": {"SG"}, "PPI": {"HK"},
               "HPI": {"JP", "DE", "FR", "SG"}}  # fmt: skip
+"""Economies that publish an indicator quarterly; the others publish it monthly."""
 _LAGS = {
     "GDP": {"US": 30, "CN": 18, "HK": 31, "JP": 46, "UK": 43, "DE": 30, "FR": 30, "SG": 14},
     "CPI": {"US": 13, "CN": 9, "HK": 21, "JP": 20, "UK": 18, "DE": 10, "FR": 14, "SG": 23},
@@ -99,14 +112,22 @@ _LAGS = {
     "NEER": {"US": 6, "CN": 14, "HK": 12, "JP": 15, "UK": 8, "DE": 10, "FR": 11, "SG": 7},
     "CAB": {"US": 82, "CN": 42, "HK": 80, "JP": 39, "UK": 84, "DE": 43, "FR": 38, "SG": 55},
 }  # fmt: skip
+"""Days from the end of a period to its release, by indicator and economy."""
 
 
 def statistics() -> tuple[SimulatedStatistic, ...]:
     """The series, in the order of the taxonomy."""
-    return tuple(_of(entry.id, entry.indicator.name, entry.economy) for entry in taxonomy().series.values())
+    return tuple(_statistic(entry.id, entry.indicator.name, entry.economy) for entry in taxonomy().series.values())
 
 
-def _of(name: str, indicator: str, economy: str) -> SimulatedStatistic:
+def _statistic(name: str, indicator: str, economy: str) -> SimulatedStatistic:
+    """A series of the taxonomy as this world has it.
+
+    Args:
+        name: id of the series.
+        indicator: name of its indicator.
+        economy: code of the economy that it is about.
+    """
     if economy == WORLD:
         fear = indicator == "CBOE VIX"
         title = "the world's " + ("VOLATILITY INDEX (VIX)" if fear else "COMMODITY PRICE INDEX (GSCI)")
@@ -118,14 +139,15 @@ def _of(name: str, indicator: str, economy: str) -> SimulatedStatistic:
         )  # fmt: skip
     place = BY_CODE[economy]
     prefix = f"{POSSESSIVES[economy]} {place.name.upper()}"
-    for found in (_daily(indicator, economy), _monthly(indicator, economy)):
-        if found is not None:
-            words, fields = found
+    for traits in (_daily_traits(indicator, economy), _periodic_traits(indicator, economy)):
+        if traits is not None:
+            words, fields = traits
             return SimulatedStatistic(name, indicator, economy, f"{prefix} {words}", **fields)  # type: ignore[arg-type]
     raise AssertionError(f"{indicator} has no statistic")
 
 
-def _daily(indicator: str, economy: str) -> tuple[str, dict[str, object]] | None:
+def _daily_traits(indicator: str, economy: str) -> tuple[str, dict[str, object]] | None:
+    """The title and the attributes of a daily series, by name; None if the indicator has no daily values."""
     place = BY_CODE[economy]
     common: dict[str, object] = {"frequency": "day", "lag": 0, "drift": 0.0, "season": 0.0, "revised": 0.0}
     bank = f"Central Bank of {place.name}"
@@ -135,10 +157,12 @@ def _daily(indicator: str, economy: str) -> tuple[str, dict[str, object]] | None
             "start": _STOCKS[economy], "drift": 0.06, "noise": 0.0095, "decimals": 2,
         }  # fmt: skip
     if indicator == "FX Rate":
-        fixed = {"HK": ("rate", 0.0004), "CN": ("rate", 0.0011)}.get(economy, ("walk", 0.0042))
+        # Hong Kong's dollar is pegged to that of the United States, and China's currency is managed.
+        form, noise = {"HK": ("rate", 0.0004), "CN": ("rate", 0.0011)}.get(economy, ("walk", 0.0042))
         return f"EXCHANGE RATE ({place.currency} PER USD)", common | {
-            "unit": f"{place.currency} per USD", "authority": bank, "clock": "30", "form": fixed[0],
-            "start": place.per_dollar, "noise": fixed[1], "decimals": 2 if economy == "JP" else 4,
+            "unit": f"{place.currency} per USD", "authority": bank, "clock": "30", "form": form,
+            "start": place.per_dollar, "noise": noise, "decimals": 2 if economy == "JP" else 4,
+            # France has the same currency as Germany.
             "like": "DE:FX_RATE" if economy == "FR" else "",
         }  # fmt: skip
     rates = {
@@ -149,6 +173,7 @@ def _daily(indicator: str, economy: str) -> tuple[str, dict[str, object]] | None
     if indicator not in rates:
         return None
     words, starts, step, like = rates[indicator]
+    # A step is so many percentage points where the rate is 2.8 % or more, and smaller where it is lower.
     return words, common | {
         "unit": "percent a year", "authority": bank, "clock": "60", "form": "rate", "start": starts[economy],
         "noise": step / starts[economy] * min(1.0, 0.3 + starts[economy] / 4), "like": like,
@@ -156,7 +181,8 @@ def _daily(indicator: str, economy: str) -> tuple[str, dict[str, object]] | None
     }  # fmt: skip
 
 
-def _monthly(indicator: str, economy: str) -> tuple[str, dict[str, object]] | None:
+def _periodic_traits(indicator: str, economy: str) -> tuple[str, dict[str, object]] | None:
+    """The title and the attributes of a monthly or quarterly series, by name; None if the indicator has none such."""
     place = BY_CODE[economy]
     office, clock = OFFICES[economy]
     frequency = "quarter" if economy in _QUARTERLY.get(indicator, ()) else "month"
@@ -167,17 +193,18 @@ def _monthly(indicator: str, economy: str) -> tuple[str, dict[str, object]] | No
     if indicator in {"CPI", "PPI"}:
         words = "CONSUMER PRICES" if indicator == "CPI" else "PRODUCER PRICES"
         drift, noise = (0.024, 0.0016) if indicator == "CPI" else (0.018, 0.0065)
-        moves = {"drift": drift, "noise": noise, "season": noise, "start": 104.0}
+        growth = {"drift": drift, "noise": noise, "season": noise, "start": 104.0}
         if economy in _YEARLY[indicator]:
-            return f"{words}, CHANGE ON A YEAR BEFORE", common | moves | {
+            return f"{words}, CHANGE ON A YEAR BEFORE", common | growth | {
                 "unit": "percent",
                 "form": "yearly",
                 "decimals": 1,
             }
         revised = 0.0 if indicator == "CPI" else 0.002
-        return f"{words}, INDEX", common | moves | {
+        return f"{words}, INDEX", common | growth | {
             "unit": "index, 2020 = 100", "form": "walk", "decimals": 1, "revised": revised}  # fmt: skip
     if indicator == "GDP":
+        # Some offices publish output as it is, others after they have taken out what is regular in a year.
         seasonal = 0.04 if economy in {"CN", "HK", "SG"} else 0.0
         return "GROSS DOMESTIC PRODUCT", common | {
             "unit": f"billion {place.currency}", "form": "walk", "start": _GDP[economy], "drift": _GROWTH[economy],

@@ -1,7 +1,7 @@
-"""News of the simulated world that is about no open event: it is there to be told from what is.
+"""News of the simulated world that is about no open event, from which a reader must tell the news that is.
 
-Routine releases of a calendar, market talk without an authority or a day, recaps of what was settled long ago,
-matters that are tied together, and a second desk that tells another's story under a name of its own.
+It consists of routine releases of a calendar, market talk without an authority or a day, recaps of what was settled
+long ago, and matters that are tied together.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from datetime import date, timedelta
 
 from openfingym.suites.findeepforecast.problem import ECONOMIES
 from openfingym.suites.findeepforecast.world.known import Company
-from openfingym.suites.findeepforecast.world.matters import authorities, of_level
-from openfingym.suites.findeepforecast.world.stories_drawing import Draws
+from openfingym.suites.findeepforecast.world.matters import authorities, matters_by_kind
+from openfingym.suites.findeepforecast.world.stories_drawing import StoryDraws
 from openfingym.suites.findeepforecast.world.stories_telling import OUTLETS, Piece, day_text, moment
 
 _ROUTINE_MACRO = (
@@ -42,27 +42,39 @@ _WEEKLY = 9
 def noise(
     companies: Sequence[Company], begin: date, end: date, seed: int, density: float
 ) -> Iterator[tuple[str, str, Piece]]:
-    """Pieces, each with its subject and the desk's name of it."""
+    """Draw pieces of news about nothing that is open.
+
+    Args:
+        companies: the companies that pieces may be about.
+        begin: the first day on which a piece may be published.
+        end: the last day on which a piece may be published.
+        seed: the number from which every random draw of the world follows.
+        density: number of pieces as a share of the usual one.
+
+    Yields:
+        The economy or symbol that a piece is about, the desk's name of its story, and the piece.
+    """
     days = (end - begin).days
     for economy in ECONOMIES:
-        members = [one for one in companies if one.economy == economy]
+        members = [company for company in companies if company.economy == economy]
         for number in range(round(days / 7 * _WEEKLY * density)):
-            draws = Draws(seed, "noise", economy, number)
+            draws = StoryDraws(seed, "noise", economy, number)
             macro = not members or draws.chance(0.4)
-            kind, other_kind = draws.two(of_level(macro=macro))
-            matter, other = draws.pick(kind), draws.pick(other_kind)
+            of_kind, of_other_kind = draws.pick_two(matters_by_kind(macro=macro))
+            matter, other = draws.pick(of_kind), draws.pick(of_other_kind)
             company = None if macro else draws.pick(members)
             subject = company.symbol if company else economy
             actor = company.name if company else authorities()[economy, matter.kind]
-            day = begin + timedelta(days=draws.whole(0, days))
+            day = begin + timedelta(days=draws.integer(0, days))
             texts = draws.pick((_ROUTINE_MACRO if macro else _ROUTINE_CORPORATE, _TALK, _RECAP, _TIED))
             body = draws.pick(texts).format(
                 actor=actor,
                 Actor=actor[0].upper() + actor[1:],
                 phrase=matter.phrase,
                 other=other.phrase,
-                day=day_text(day + timedelta(days=draws.whole(10, 60)), draws.whole(0, 3)),
+                day=day_text(day + timedelta(days=draws.integer(10, 60)), draws.integer(0, 3)),
             )
+            # Some texts begin with a title of their own, such as "Diary:".
             title = body.split(":")[0] if ":" in body[:20] else f"{actor}: market notes"
             piece = Piece(moment(day, draws), draws.pick(tuple(OUTLETS)), False, title, body)
             yield subject, f"{economy}N{number:05d}", piece

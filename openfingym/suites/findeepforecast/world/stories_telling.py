@@ -1,9 +1,12 @@
-"""How stories are told: pieces of news before a story's end, and at it.
+"""How stories are told: the pieces of news before a story's end, and those about its end.
 
-Before the end, a piece says what is weighed, by when, and what of it is contested; leans one way or the other;
-reports a delay that may come, or that somebody denies; or comes from the authority and decides nothing. Which way a
-piece leans follows from the story's chance, as well as its outlet knows it. At the end the authority speaks, or is
-silent, and outlets report it.
+Before the end, a report says what is being considered, by when it is due, and what about it is contested. It leans one
+way or the other, and may warn of a delay or quote a denial. Other pieces come from the authority and decide nothing.
+Which way a report leans follows from the story's chance, as well as its outlet knows it. At the end the authority
+speaks or is silent, and outlets report that.
+
+The wordings are part of the world's rows: whoever changes one raises the version in ``building``, and looks at
+``generation/reports.py``, whose rules read them.
 """
 
 from __future__ import annotations
@@ -12,13 +15,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from openfingym.suites.findeepforecast.world.stories_drawing import Draws, Story
+from openfingym.suites.findeepforecast.world.stories_drawing import Story, StoryDraws
 
 OUTLETS = {
     "Meridian Wire": 0.9, "Harbour Newswire": 0.9, "Continental Dispatch": 0.8, "Sector Monitor": 0.6,
     "Capital Courier": 0.5, "Street Whisper": 0.1, "Bourse Gossip": 0.1,
 }  # fmt: skip
-"""Made-up outlets, and how well each knows a story's chance: at 1 a piece leans as the chance is, at 0 at random."""
+"""Made-up outlets, the most reliable first, and how well each knows a story's chance: at 1 its reports lean towards the
+event as often as the chance says, at 0 every other time.
+"""
+_RELIABLE = tuple(OUTLETS)[:4]
+"""Outlets that report how stories ended."""
 _OPENINGS = (
     "{Actor} is weighing {phrase}, people familiar with the matter said.",
     "{Phrase} is on the table at {actor}, according to two people briefed on it.",
@@ -100,78 +107,93 @@ _TITLES = ("{Phrase}: what is known", "{Actor} and {phrase}", "Talks on {phrase}
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of news of a story."""
+    """A piece of news about a story."""
 
     at: datetime
+    """The time at which it is published, in UTC."""
     source: str
+    """Name of the outlet or authority that publishes it."""
     official: bool
+    """Whether it comes from an authority."""
     title: str
+    """Its title."""
     body: str
+    """Its text."""
 
 
 def tell(story: Story, seed: int) -> Iterator[Piece]:
-    """A story's pieces, oldest first: what is said before its end, and at it."""
-    words = Draws(seed, "words", story.id)
-    yield from _before(story, words, Draws(seed, "lean", story.id))
-    yield from _after(story, Draws(seed, "aftermath", story.id))
+    """The pieces of news about a story: first those before its end, then those about its end.
+
+    Args:
+        story: the story.
+        seed: the number from which every random draw of the world follows.
+    """
+    # Streams of their own: words, which way reports lean, and the words about the end.
+    words = StoryDraws(seed, "words", story.id)
+    yield from _before(story, words, StoryDraws(seed, "lean", story.id))
+    yield from _after(story, StoryDraws(seed, "aftermath", story.id))
 
 
-def _before(story: Story, words: Draws, leaning: Draws) -> Iterator[Piece]:
+def _before(story: Story, words: StoryDraws, leaning: StoryDraws) -> Iterator[Piece]:
+    """Five to nine pieces, evenly spread over the days before the last three; fewer if the story ends early."""
+    # A story that does not end early ends in the last three days. All of its pieces come before these, so that their
+    # number says nothing about the end.
     length = max(3, (story.due - story.opened).days - 2)
-    count = words.whole(5, 9)
+    count = words.integer(5, 9)
     for number in range(count):
         day = story.opened + timedelta(days=length * number // count)
-        roll = words.whole(0, 99)
-        piece = _status if number and roll < 12 else _report
-        told = piece(story, day, words, leaning, opening=number == 0)
+        # 12 % of the pieces come from the authority, but never the first.
+        from_authority = words.integer(0, 99) < 12 and number > 0
+        piece = _status(story, day, words) if from_authority else _report(story, day, words, leaning, first=number == 0)
         if day < story.ended:
-            yield told
+            yield piece
 
 
-def _report(story: Story, day: date, words: Draws, leaning: Draws, *, opening: bool) -> Piece:
-    """A report: what is weighed, by when, what is contested; and which way it leans."""
+def _report(story: Story, day: date, words: StoryDraws, leaning: StoryDraws, *, first: bool) -> Piece:
+    """An outlet's report: what is being considered, by when, what is contested, and which way it leans."""
     outlet = words.pick(tuple(OUTLETS))
-    known = OUTLETS[outlet]
-    said = [words.pick(_SIGNS if story.matter.befalls else _OPENINGS)]
+    knowledge = OUTLETS[outlet]
+    sentences = [words.pick(_SIGNS if story.matter.is_shock else _OPENINGS)]
     due, threshold = story.due, story.threshold
-    if known < 0.2 and words.chance(0.25) and not opening:  # gossip has details wrong
+    # Gossip may have the day and the amount wrong, but not in a story's first report.
+    if knowledge < 0.2 and words.chance(0.25) and not first:
         due += timedelta(days=words.pick((-7, 7, 14)))
         threshold = words.pick(story.matter.thresholds) if story.matter.thresholds else threshold
-    said += [words.pick(_TIMING), words.pick(_CONTESTED[story.condition])]
-    for _ in range(words.whole(0 if opening else 1, 2)):
-        towards = 0.5 + known * (story.chance - 0.5)
-        said.append(leaning.pick(_FOR if leaning.chance(towards) else _AGAINST))
+    sentences += [words.pick(_TIMING), words.pick(_CONTESTED[story.condition])]
+    for _ in range(words.integer(0 if first else 1, 2)):
+        towards = 0.5 + knowledge * (story.chance - 0.5)
+        sentences.append(leaning.pick(_FOR if leaning.chance(towards) else _AGAINST))
     if words.chance(0.2):
-        said.append(words.pick(_DELAYS))
+        sentences.append(words.pick(_DELAYS))
     if words.chance(0.25):
-        said.append(words.pick(_DENIALS))
-    names = _names(story, day_text(due, words.whole(0, 3)), story.matter.amount(threshold))
+        sentences.append(words.pick(_DENIALS))
+    names = _placeholders(story, day_text(due, words.integer(0, 3)), story.matter.amount(threshold))
     title = words.pick(_TITLES).format(**names)
-    return Piece(moment(day, words), outlet, False, title, " ".join(said).format(**names))
+    return Piece(moment(day, words), outlet, False, title, " ".join(sentences).format(**names))
 
 
-def _status(story: Story, day: date, words: Draws, leaning: Draws, *, opening: bool) -> Piece:  # noqa: ARG001
-    """What the authority says before it decides: nothing that leans."""
-    names = _names(story, day_text(story.due, words.whole(0, 3)), "")
+def _status(story: Story, day: date, words: StoryDraws) -> Piece:
+    """What the authority says before it decides, which leans neither way."""
+    names = _placeholders(story, day_text(story.due, words.integer(0, 3)), "")
     body = words.pick(_STATUS).format(**names)
     return Piece(moment(day, words), story.source, True, "Notice on {phrase}".format(**names), body)
 
 
-def _after(story: Story, words: Draws) -> Iterator[Piece]:
-    """How the end is seen."""
-    day, names = story.ended, _names(story, "", "")
-    confirmed = [Piece(moment(day, words), story.source, True, f"Statement on {story.matter.phrase}", text)
-                 for text in _statements(story, words, names)]  # fmt: skip
-    yield from confirmed
-    later = moment(day + timedelta(days=1), words)
-    outlet = words.pick(tuple(OUTLETS)[:4])
+def _after(story: Story, words: StoryDraws) -> Iterator[Piece]:
+    """The pieces about the end of a story: what the authority states, and what outlets and others say of it."""
+    day, names = story.ended, _placeholders(story, "", "")
+    statements = [Piece(moment(day, words), story.source, True, f"Statement on {story.matter.phrase}", text)
+                  for text in _statements(story, words, names)]  # fmt: skip
+    yield from statements
+    next_day = moment(day + timedelta(days=1), words)
+    outlet = words.pick(_RELIABLE)
     if story.ending == "silent":
         body = "The day by which it was due has passed without a word from {actor} on {phrase}."
     elif story.ending == "unconfirmed":
         body = "{Phrase} is in effect, people who deal with {actor} said. " + _extent(story)
     else:
-        body = "On {phrase}, {actor} has spoken: " + (confirmed[0].body if confirmed else "nothing in writing.")
-    yield Piece(later, outlet, False, "{Phrase}: the outcome".format(**names), body.format(**names))
+        body = "On {phrase}, {actor} has spoken: " + (statements[0].body if statements else "nothing in writing.")
+    yield Piece(next_day, outlet, False, "{Phrase}: the outcome".format(**names), body.format(**names))
     if story.ending == "disputed":
         body = "The statement of {actor} on {phrase} has no legal effect until a review has ended, the registrar says."
         at = moment(day + timedelta(days=2), words)
@@ -183,7 +205,8 @@ def _after(story: Story, words: Draws) -> Iterator[Piece]:
         yield Piece(at, story.source, True, title, body.format(**names))
 
 
-def _statements(story: Story, words: Draws, names: dict[str, str]) -> list[str]:
+def _statements(story: Story, words: StoryDraws, names: dict[str, str]) -> list[str]:
+    """What the authority states on the day of the end: one text, or none if it is silent or never confirms it."""
     if story.ending in {"done", "short", "disputed"}:
         start = words.pick(("{Actor} confirms: {phrase}. ", "{Phrase} is official, {actor} states. ",
                             "Decision of {actor}: {phrase}. "))  # fmt: skip
@@ -209,7 +232,8 @@ def _extent(story: Story) -> str:
     return "It takes effect as set out."
 
 
-def _names(story: Story, day: str, amount: str) -> dict[str, str]:
+def _placeholders(story: Story, day: str, amount: str) -> dict[str, str]:
+    """The values of the placeholders in sentences; names in capitals begin a sentence, and a noun has no article."""
     phrase = story.matter.phrase
     return {
         "actor": story.actor, "Actor": story.actor[0].upper() + story.actor[1:], "phrase": phrase,
@@ -219,7 +243,16 @@ def _names(story: Story, day: str, amount: str) -> dict[str, str]:
 
 
 def day_text(day: date, form: int) -> str:
-    """A day in one of four forms that outlets use."""
+    """A day in one of the four forms that outlets use.
+
+    Args:
+        day: the day.
+        form: number of the form, from 0 to 3.
+
+    Example:
+        >>> [day_text(date(2025, 12, 19), form) for form in range(4)]
+        ['19 December 2025', 'December 19, 2025', '2025-12-19', 'Friday, 19 December 2025']
+    """
     month = _MONTHS[day.month - 1]
     return (
         f"{day.day} {month} {day.year}", f"{month} {day.day}, {day.year}", day.isoformat(),
@@ -232,6 +265,11 @@ _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "Augu
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def moment(day: date, words: Draws) -> datetime:
-    """Some minute of a day at which desks publish."""
-    return datetime.combine(day, time(words.whole(5, 20), words.whole(0, 59)), UTC)
+def moment(day: date, words: StoryDraws) -> datetime:
+    """A random minute of a day, from 05:00 to 20:59 UTC.
+
+    Args:
+        day: the day.
+        words: the random numbers that decide.
+    """
+    return datetime.combine(day, time(words.integer(5, 20), words.integer(0, 59)), UTC)

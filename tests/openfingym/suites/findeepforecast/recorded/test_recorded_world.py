@@ -17,7 +17,7 @@ from openfingym.suites.findeepforecast.taxonomy import taxonomy
 from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth
 from openfingym.suites.findeepforecast.world.recorded import RecordedWorld
 from openfingym.suites.findeepforecast.world.recorded_rows import rows_of
-from openfingym.suites.findeepforecast.world.recorded_tables import issuers, mappings, series_lines
+from openfingym.suites.findeepforecast.world.recorded_tables import issuers, metric_concepts, series_lines
 from openfingym.vault import Vault
 from openfingym.vault.truncated import Truncations
 from tests.turns import ALL, TURN
@@ -76,7 +76,7 @@ def test_first_prints_are_those_that_pandas_finds_in_the_raw_facts(later: Record
         first = first.drop_duplicates("period_end").set_index("period_end").accession.sort_index()
         first = first[first.index >= "2016-01-01"]
         own = own[own.accession.isin(first)]
-        for metric, mapped in mappings().items():
+        for metric, mapped in metric_concepts().items():
             if len(mapped.alternatives) > 1 or len(mapped.alternatives[0]) > 1:
                 continue
             rows = own[(own.concept == mapped.alternatives[0][0]) & (own.unit == mapped.unit)].copy()
@@ -222,7 +222,7 @@ def test_answers_equal_those_on_a_vault_without_what_came_later(vault: Vault, tm
 def calls(draw: random.Random, time: datetime) -> Iterator[Callable[[RecordedWorld], object]]:
     """Random calls of everything that a world answers, about what was known and what was not."""
     symbols, series = sorted({one.symbol for one in issuers()}), sorted(series_lines())
-    metrics = [name for name in taxonomy().metrics if name in mappings() or taxonomy().metrics[name].formula]
+    metrics = [name for name in taxonomy().metrics if name in metric_concepts() or taxonomy().metrics[name].formula]
     yield lambda world: (world.companies(), world.series())
     for _ in range(CALLS):
         symbol, line, metric = draw.choice(symbols), draw.choice(series), draw.choice(metrics)
@@ -260,8 +260,8 @@ def _month_end(day: date) -> date:
 
 def test_every_concept_of_the_table_is_filed_by_somebody(facts: pd.DataFrame) -> None:
     filed = set(facts.concept)
-    assert {part for one in mappings().values() for parts in one.alternatives for part in parts} <= filed
-    assert set(mappings()) <= {*taxonomy().metrics, *taxonomy().inputs}
+    assert {part for one in metric_concepts().values() for parts in one.alternatives for part in parts} <= filed
+    assert set(metric_concepts()) <= {*taxonomy().metrics, *taxonomy().inputs}
 
 
 def test_companies_are_called_as_on_the_day(vault: Vault) -> None:
@@ -282,8 +282,13 @@ def test_companies_are_called_as_on_the_day(vault: Vault) -> None:
     [
         (ForecastEvent("EXPE", "3", "since 2016-10-10", "fire:5.02", 1.0, date(2016, 11, 30)), "names no rule"),
         (ForecastEvent("EXPE", "3", "a storm", "8-K:5.02", 1.0, date(2016, 11, 30)), "since"),
+        (ForecastEvent("US", "C2", "since 2016-10-10", "week:JP:NONE", 1.0, date(2016, 11, 30)), "names no rule"),
+        (ForecastEvent("US", "E3", "since 2016-10-10", "rise:US:NONE:2016-09-30", 1.0, date(2016, 11, 30)), "no rule"),
+        (ForecastEvent("US", "E3", "since 2016-10-10", "fall:US:HOUST:soon", 1.0, date(2016, 11, 30)), "names no rule"),
     ],
 )
 def test_an_event_that_no_rule_decides_is_refused(later: RecordedWorld, event: ForecastEvent, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         later.ruling(event)
+    with pytest.raises(UsageError, match=says):
+        later.rules.base_rate(event)

@@ -275,7 +275,7 @@ def test_answers_are_those_of_a_vault_without_the_future(vault, tmp_path):
         if whole[1]:
             answered.add(whole[0])
     assert len(answered) > 9
-    assert SimulatedWorld.of(vault.as_of(cut)).companies() == SimulatedWorld(without, cut).companies()
+    assert SimulatedWorld.from_view(vault.as_of(cut)).companies() == SimulatedWorld(without, cut).companies()
 
 
 def test_another_process_makes_the_same_world(vault, tmp_path):
