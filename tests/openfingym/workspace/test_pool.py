@@ -245,9 +245,10 @@ def test_a_host_that_is_stopped_leaves_nothing(backend, treasury, short_dir, how
     assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
     if how == signal.SIGKILL and backend.name == "docker":
         end = time.monotonic() + 10
-        while set(left()) != {"exited"} and time.monotonic() < end:  # each notices by itself that its host is gone
+        while "running" in left() and time.monotonic() < end:  # each notices by itself that its host is gone
             time.sleep(0.05)
-        assert left() == ["exited"] * 3
+        # Another launcher on this engine may be removing those that have ended, which is its right.
+        assert set(left()) <= {"exited", "removing"}
         DockerBackend().check()  # what every launcher does first, as the next line
     with GateKeeper(Path("/nonexistent.sock"), runtime_directory=short_dir):
         pass

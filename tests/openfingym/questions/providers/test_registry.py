@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from openfingym import plugins
 from openfingym.errors import UsageError
-from openfingym.questions import providers
 from openfingym.questions.providers import OF_SUITES, OWN, PROVIDERS, find_provider
 from tests.openfingym.questions.providers.questions import END, ask
 
@@ -16,10 +16,8 @@ from tests.openfingym.questions.providers.questions import END, ask
 def installed(monkeypatch):
     """Lets the test say which entry points are installed."""
     entries: list[importlib.metadata.EntryPoint] = []
-    monkeypatch.setattr(providers, "entry_points", lambda group: [one for one in entries if one.group == group])
-    providers._entries.cache_clear()
-    yield lambda name, value: entries.append(importlib.metadata.EntryPoint(name, value, "openfingym.providers"))
-    providers._entries.cache_clear()
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [one for one in entries if one.group == group])
+    return lambda name, value: entries.append(importlib.metadata.EntryPoint(name, value, "openfingym.providers"))
 
 
 def test_every_provider_of_the_library_can_be_made_and_is_named_as_its_module():
@@ -42,8 +40,9 @@ def test_an_installed_distribution_brings_a_provider(installed):
 
 def test_an_installed_provider_may_not_take_the_name_of_another(installed):
     installed("kalshi", "somewhere:else")
-    with pytest.raises(UsageError, match="'kalshi' of somewhere:else has the name of another one"):
-        find_provider("manual")
+    with pytest.raises(UsageError, match="'kalshi' of somewhere:else has the name of another provider"):
+        find_provider("kalshi")
+    assert find_provider("manual").name == "manual"
 
 
 def test_a_broken_provider_is_named(installed):
