@@ -6,7 +6,7 @@ import copy
 import time
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -322,7 +322,8 @@ def _box(array: NDArray[np.generic], *, bounded: bool) -> spaces.Box:
         kind = np.dtype(array.dtype)
         low, high = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind.str).min, np.iinfo(kind.str).max)
         return spaces.Box(low, high, array.shape, array.dtype.type)  # type: ignore[arg-type]  # any type of number
-    lowest, highest = (array.min(), array.max()) if array.size else (0, 1)
+    lowest: Any = array.min() if array.size else 0
+    highest: Any = array.max() if array.size else 1
     if lowest == highest:
         highest = lowest + 1  # Gymnasium takes a space of a single point for a mistake.
     return spaces.Box(lowest, highest, array.shape, array.dtype.type)  # type: ignore[arg-type]  # any type of number

@@ -246,8 +246,7 @@ def _curves(length: int) -> Floats:
     powers = np.polynomial.legendre.legvander(
         np.linspace(-1.0, 1.0, length), min(max(_DEGREES[0], length // 8), _DEGREES[1])
     )
-    basis: Floats = np.linalg.qr(powers)[0]
-    return basis
+    return np.asarray(np.linalg.qr(powers)[0], dtype=np.float64)
 
 
 def _rates(variances: Floats, errors: Floats, *, rising: bool = False) -> Floats:

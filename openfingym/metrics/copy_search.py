@@ -154,7 +154,7 @@ class CopySearch:
             vectors = self.norm.vectors(self.norm.steps_of(rows), self.norm.size)
             for way, query in self.queries.items():
                 # By the size of the cosine: in a mean, a window may have either sign.
-                partners[way].update(self._passed_over(1.0 - np.abs(query.vectors @ vectors.T), start), start)
+                partners[way].update(self._passed_over(np.float32(1) - np.abs(query.vectors @ vectors.T), start), start)
         for way, query in self.queries.items():
             self.nearest[f"mean of two{way}"] = self._pairs(query.vectors, partners[way].windows)
         return self._found()

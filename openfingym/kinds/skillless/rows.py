@@ -26,7 +26,8 @@ def skillless(
     scale = float(past.std()) * 1e-3
     series = np.asarray(read("test_series"))
     # One random order of the series, the same at all times: portfolios can be formed by it, though it says nothing.
-    answers["a fixed order of the series"] = scale * generator.permutation(int(series.max()) + 1)[series]
+    order = generator.permutation(int(series.max()) + 1).astype(np.float64)
+    answers["a fixed order of the series"] = scale * order[series]
     return {
         name: np.ascontiguousarray(np.clip(np.broadcast_to(values, shape), contract.low, contract.high))
         for name, values in answers.items()
