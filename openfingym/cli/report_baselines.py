@@ -75,7 +75,7 @@ def baselines(
 
 def _nothing(pattern: str, family: str | None) -> str:
     """Why there are no results, and what to do."""
-    from openfingym.task.model import CONFIG
+    from openfingym.task.files import CONFIG
 
     folder = Path(pattern).absolute()
     if (folder / CONFIG).is_file():
