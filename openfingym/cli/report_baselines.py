@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -11,6 +12,7 @@ import click
 from openfingym.cli.choices import FAMILIES
 from openfingym.cli.options import backend_option, json_option
 from openfingym.cli.render import TerminalProgress, print_json, print_table, with_interval
+from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,6 +56,8 @@ def baselines(
     else:
         rows = table.recorded(out or table.RECORD)
     rows = [row for row in rows if fnmatch.fnmatch(row.task, pattern) and family in {None, row.family}]
+    if not rows:
+        raise UsageError(f"no results: {_nothing(pattern, family)}")
     old, shown = table.stale(rows), table.skills(rows)
     if as_json:
         keys = [(row.task, row.agent) for row in rows]
@@ -67,6 +71,18 @@ def baselines(
         click.echo(_markdown(rows, old, shown))
     else:
         _show(rows, old, shown)
+
+
+def _nothing(pattern: str, family: str | None) -> str:
+    """Why there are no results, and what to do."""
+    from openfingym.task.files import CONFIG
+
+    folder = Path(pattern).absolute()
+    if (folder / CONFIG).is_file():
+        where = f"OPENFINGYM_TASKS={shlex.quote(str(folder.parent))}"
+        return f"--tasks takes names, not folders; set {where}, and give --run --tasks {shlex.quote(folder.name)}"
+    of_family = "" if family is None else f" of the family {family}"
+    return f"no task{of_family} matches {pattern!r}, or what matches has no results here; `openfingym tasks` lists all"
 
 
 def _measure(

@@ -76,6 +76,8 @@ class Kind(ABC):
     """What ``low`` and ``high`` of the contract are limits of, as a noun."""
     takes_pulled: ClassVar[bool] = True
     """Whether a task may state real data in ``dataset.pulled``, which then takes the place of its own."""
+    replaces_own: ClassVar[bool] = True
+    """Whether pulled data may also take the place of a file of the author's."""
     naive_program: ClassVar[str | None] = None
     """Text of the program that the agent ``naive`` runs: it submits what :meth:`naive` returns, through the task's
     interface. None for a kind of the library that the common program knows; another kind without it cannot be run with

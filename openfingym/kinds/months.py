@@ -39,7 +39,7 @@ class MonthsKind(Kind):
         """
         if task.real:
             required_form(task)
-        if not is_own(task) and task.spec.dataset.name != self.dataset:
+        if task.spec.dataset.file is None and task.spec.dataset.name != self.dataset:
             raise DataError(f"no set of {self.name} {task.spec.dataset.name!r}; known: {self.dataset}")
 
     def data_kind(self, task: Task) -> DataKind:

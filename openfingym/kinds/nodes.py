@@ -70,6 +70,7 @@ class NodesKind(ScoresKind):
     load_train = ("train_nodes", "train_labels")
     load_test = ("test_nodes",)
     numbers = "test_nodes"
+    replaces_own = False
 
     def data_kind(self, task: Task) -> DataKind:
         """``real`` for the published graph with ``--real``, ``simulated`` for the bundled one; of an own graph what its

@@ -112,9 +112,12 @@ def real_form(task: Task) -> RealForm:
     name = reference.name or ""
     # What the task states itself goes before what the library knows of its dataset.
     if reference.pulled is not None:
-        if kind.takes_pulled:
-            return RealForm(reference.pulled)
-        return RealForm(why=f"a {kind.name} task takes no pulled data, so dataset.pulled cannot be used; remove it")
+        if not kind.takes_pulled:
+            return RealForm(why=f"a {kind.name} task takes no pulled data, so dataset.pulled cannot be used; remove it")
+        if reference.file is not None and not kind.replaces_own:
+            why = f"a {kind.name} task on a file of its author's has no other form, so dataset.pulled cannot be used"
+            return RealForm(why=f"{why}; remove it")
+        return RealForm(reference.pulled)
     if name in FORMS:
         return _narrowed(FORMS[name], reference.channels)
     # For these kinds there are real data, which are used in another way: the reason names it.

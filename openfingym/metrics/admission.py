@@ -66,7 +66,9 @@ def examine(metric: Metric, seeds: tuple[int, ...] = SEEDS) -> tuple[str, ...]:
         faults.extend(_behaviour(metric, CASES[metric.problem](np.random.default_rng(seed)), seed))
     if metric.ranks and not faults:
         faults.extend(_proper(metric, seeds))
-    faults.extend(_edges(metric, CASES[metric.problem](np.random.default_rng(seeds[0]))))
+    edges = _edges(metric, CASES[metric.problem](np.random.default_rng(seeds[0])))
+    # A fault of ordinary answers, such as a wrong type, is no news on an edge case.
+    faults.extend(fault for fault in edges if fault.partition(": ")[2] not in faults)
     return tuple(dict.fromkeys(faults))
 
 
@@ -217,7 +219,9 @@ def _value(metric: Metric, case: Case, answer: Arrays, seed: int) -> float:
         raise _FaultError(f"raises {error!r} instead of an error of openfingym.errors") from error
     # Not ``isinstance``, which a float64 of NumPy would pass.
     if type(result) is not float:
-        raise _FaultError(f"returns {type(result).__name__}, expected float")
+        raise _FaultError(
+            f"returns {type(result).__name__}, expected float: convert it with openfingym.metrics.arrays.number"
+        )
     if not math.isfinite(result):
         raise _FaultError(f"returns {result}")
     low, high = metric.range

@@ -137,7 +137,10 @@ def copy_reference(train: Numbers, held_out: Numbers, *, seed: int = 0) -> CopyR
     windows = np.concatenate([norm.rows(train[rows]).astype(precision) for rows in _blocks(len(train))])
     sources = _distinct(windows)
     if min(len(sources), len(reference)) < 4 * NEIGHBOUR:
-        raise DataError(f"copy detection needs {4 * NEIGHBOUR} distinct training windows and as many held out")
+        raise DataError(
+            f"copy detection needs {4 * NEIGHBOUR} distinct training windows and as many held out, found "
+            f"{len(sources)} and {len(reference)}; it takes more rows, or a task with a shorter horizon"
+        )
     if len(sources) < len(windows):
         # A window that training holds several times would be nearest and fifth nearest at once, and no copy of it would
         # stand out.

@@ -168,6 +168,18 @@ def read_frame(path: Path, content: bytes | None = None) -> pd.DataFrame:
     return frame
 
 
+def _require_commas(text: str, path: Path) -> None:
+    """Refuse a table whose header has no comma, but another mark that usually separates cells."""
+    header = text.partition("\n")[0]
+    # Such files often have decimal commas, too, so that whoever guessed what is meant could read 1,234 as 1.234.
+    for mark, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if mark in header and "," not in header:
+            raise DataError(
+                f"{path}: its cells are separated by {name}; save it with commas between cells, points in decimals and "
+                "dates such as 2024-01-31"
+            )
+
+
 def _frame(path: Path, content: bytes) -> pd.DataFrame:
     """The file's columns: of CSV as texts, of Parquet as they are."""
     import pandas as pd
@@ -183,6 +195,7 @@ def _frame(path: Path, content: bytes) -> pd.DataFrame:
     if Path(path.name.removesuffix(".gz")).suffix.lower() not in {".csv", ".txt"}:
         raise UsageError(f"{path}: no table is read from such a file; known: .csv, .csv.gz, .parquet")
     text = decoded(content, path)
+    _require_commas(text, path)
     try:
         return csv_texts(io.StringIO(text))
     except pd.errors.EmptyDataError:

@@ -236,8 +236,10 @@ def _tiles(heading: Heading, own: Performance | None, other: Performance | None)
     for name, label, unit, _ in (FIGURES[0], FIGURES[3], FIGURES[6]):
         values = _values(name, heading, own, other)
         if values[0] is not None:
+            title, _, over = label.partition(", ")
             beside = "" if values[1] is None else f"{heading.baseline}: {shown(values[1], unit)}"
-            tiles.append((label.partition(",")[0], shown(values[0], unit), beside))
+            # The plot below compounds the episodes: without these words, its end seems to contradict the tile.
+            tiles.append((title, shown(values[0], unit), "; ".join(part for part in (over, beside) if part)))
     return tiles
 
 

@@ -110,7 +110,7 @@ def everything_positive(labels, scores):
         (planted(lambda y_true, y_pred: 0.0 * good(y_true, y_pred)), "does not score worse"),
         (planted(lambda y_true, y_pred: math.nan * good(y_true, y_pred)), "returns nan"),
         (planted(lambda y_true, y_pred: math.sqrt(-1.0)), "raises ValueError"),
-        (planted(lambda y_true, y_pred: np.float64(good(y_true, y_pred))), "returns float64, expected float"),
+        (planted(lambda y_true, y_pred: np.float64(good(y_true, y_pred))), "expected float: convert it with .*number"),
         (planted(lambda y_true, y_pred: np.array([good(y_true, y_pred)])), "returns ndarray"),
         (planted(writing), "raises ValueError.*read-only"),
         (planted(unseeded, stochastic=True, noise=0.5), "two results"),
@@ -137,6 +137,12 @@ def everything_positive(labels, scores):
 def test_a_flawed_metric_is_refused(metric, words):
     with pytest.raises(UsageError, match=words):
         admit(metric)
+
+
+def test_a_fault_of_ordinary_answers_is_listed_once():
+    with pytest.raises(UsageError) as refused:
+        admit(planted(lambda y_true, y_pred: np.mean(np.abs(y_true - y_pred))))
+    assert len(str(refused.value).splitlines()) == 2, refused.value
 
 
 def natural(y_true, y_pred):

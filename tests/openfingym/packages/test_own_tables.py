@@ -193,6 +193,8 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: py
 
 
 FAULTS = {
+    "semicolons": ("Datum;a\n31.01.2024;1,5\n", r"its cells are separated by semicolons; save it with commas"),
+    "tabs": ("date\ta\n2024-01-01\t1.5\n", r"its cells are separated by tabs"),
     "american dates": ("date,a\n01/31/2024,1\n02/01/2024,2\n", "not all are ISO dates such as 2024-01-31"),
     "years": ("date,a\n2023,1\n2024,2\n", "not all are ISO dates"),
     "a date twice": ("date,a\n2024-01-01,1\n2024-01-01,2\n", "occurs twice"),

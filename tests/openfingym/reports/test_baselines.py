@@ -155,6 +155,20 @@ def test_the_command_measures_and_goes_on(
     assert len(every) == len(recorded(path)) == 6
 
 
+def test_where_nothing_matches_the_command_says_so(
+    two: list[Task], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for more in ((), ("--run", "--agents", "naive", "--backend", "inline")):
+        status, out, err = invoke(monkeypatch, capsys, "report", "baselines", "--tasks", "quick-forecasts", *more)
+        assert (status, out) == (2, "")
+        assert "no task matches 'quick-forecasts'" in err
+    # A folder's path is no name; what is printed instead is what works.
+    folder = two[0].folder
+    status, _, err = invoke(monkeypatch, capsys, "report", "baselines", "--run", "--tasks", str(folder))
+    assert status == 2
+    assert f"set OPENFINGYM_TASKS={folder.parent}, and give --run --tasks {folder.name}" in " ".join(err.split())
+
+
 def test_the_record_that_comes_with_the_library_covers_every_task() -> None:
     rows = recorded()
     # What a live market does, it does once: a record of it would be compared with nothing.

@@ -10,8 +10,10 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from openfingym.catalog import load_task, task_folders
+from openfingym.cli import cli
 from openfingym.data.curves import simulated_curves
 from openfingym.data.indicators import WARM_UP, macd, rsi
 from openfingym.data.months import month_ends
@@ -177,6 +179,29 @@ def test_a_curves_task_that_states_what_has_no_curves(edited, source: str, more:
     task = edited("yield-curve-forecast", ("[metadata.openfingym.split]", stated))
     with pytest.raises((TaskError, DataError), match=expected):
         build(task)
+
+
+def test_an_authors_curves_are_replaced_by_those_that_the_task_states(eiopa, tmp_path: Path) -> None:
+    values = np.round(3.0 + np.random.default_rng(0).standard_normal((300, 2)).cumsum(0) * 0.02, 4)
+    rows = "".join(f"{row[0]},{row[1]}\n" for row in values)
+    (tmp_path / "mine.csv").write_text(f"1y,10y\n{rows}", encoding="utf-8")
+    arguments = ["task", "new", "my-curves", "--kind", "curves", "--from", str(tmp_path / "mine.csv")]
+    made = CliRunner().invoke(cli, [*arguments, "--to", str(tmp_path)], catch_exceptions=False)
+    assert made.exit_code == 0, made.output
+    folder = tmp_path / "my-curves"
+    text = (folder / CONFIG).read_text(encoding="utf-8")
+    stated = '[metadata.openfingym.dataset.pulled]\nsource = "eiopa-euro-curves"\nsymbols = ["Euro"]\n\n'
+    before = "[metadata.openfingym.dataset.prepared]"
+    assert before in text
+    (folder / CONFIG).write_text(text.replace(before, stated + before), encoding="utf-8")
+    task = load_task(folder, real=True)
+    with pytest.raises(DataError, match=r"openfingym data pull eiopa-euro-curves$"):
+        build(task)
+    published = eiopa("eiopa-euro-curves")
+    source = kind_of(task).load(task)
+    np.testing.assert_array_equal(source.values, published[:, :1])
+    assert kind_of(task).load(load_task(folder)).values.shape == (300, 1, 2)
+    assert build(task).manifest.data_kind == "real"
 
 
 # ---- stocks and indices, from Yahoo

@@ -122,6 +122,9 @@ def test_what_the_verifier_said_goes_first():
     assert "Verified score" not in tiles[0]
     assert tiles[0].startswith("Relative total0.812verified; better than buy-and-hold")
     assert "Sharpe ratio1.23buy-and-hold: 1.50" in tiles
+    # The plot compounds the episodes; the tile does not, and says so.
+    assert tiles[1].startswith("Total return")
+    assert "mean over episodes" in tiles[1]
 
 
 def test_total_and_relative_total_have_their_names_and_intervals():
