@@ -203,7 +203,8 @@ def _show_report(made: Report, *, each_task: bool) -> None:
 
 def _show_origins(made: Report) -> None:
     """Print how many runs there are, what they were made with, and what to beware of."""
-    click.echo(f"{made.runs:,} runs" + (f", {made.copies:,} copies left out" if made.copies else ""))
+    copies = f", {made.copies:,} copies left out" if made.copies else ""
+    click.echo(f"{made.runs:,} {'run' if made.runs == 1 else 'runs'}{copies}")
     click.echo(f"{made.backed:,} of {made.scored:,} scores are backed by a receipt")
     versions = ", ".join(f"{version} ({count:,})" for version, count in made.versions)
     if versions:

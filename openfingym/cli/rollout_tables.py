@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openfingym.rollouts import Plan, Work
 
 SHOWN_ERRORS = 5
-"""The most failures of ours that are shown."""
+"""The most rollouts in state ``error`` that are shown."""
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,15 @@ def _print_counts(results: Sequence[RolloutResult], out: Path, work: Work, wall_
 
 
 def _print_errors(errors: Sequence[RolloutResult]) -> None:
-    """Print what failed for a reason of ours, and how much of it can be tried again without a second look at hidden
-    data.
+    """Print what failed for a reason of ours or of an endpoint, and how much of it can be tried again without a second
+    look at hidden data.
     """
     for result in errors[:SHOWN_ERRORS]:
         who = " ".join(filter(None, (result.task, result.agent, result.model)))
-        click.echo(f"{who} seed {result.seed}: a failure of ours, not a score: {printable(result.reason or '')}")
+        whose = "the endpoint's failure" if result.boundary == "model" else "a failure of ours"
+        click.echo(f"{who} seed {result.seed}: {whose}, not a score: {printable(result.reason or '')}")
+    if len(errors) > SHOWN_ERRORS:
+        click.echo(f"and {len(errors) - SHOWN_ERRORS} more")
     again = sum(not result.told for result in errors)
     if again:
         click.echo(

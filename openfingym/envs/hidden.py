@@ -49,6 +49,8 @@ class HiddenEpisodes:
         self._last: EpisodeStep | None = None
         """The last step of the episode at hand."""
         self._seed = 0
+        self._result: RolloutResult | None = None
+        """The result of the rollout that ended last, until another one begins."""
 
     @property
     def rollout_id(self) -> str | None:
@@ -69,7 +71,7 @@ class HiddenEpisodes:
         client = lease.client
         # A rollout begins with its first episode, so that an environment that was only made leaves none behind.
         if self._ticket is None:
-            self._seed = seed or 0
+            self._seed, self._result = seed or 0, None
             self._ticket = client.create_rollout(
                 self.package.manifest.name, agent=self._agent, seed=self._seed, fresh=self._fresh
             )
@@ -97,18 +99,21 @@ class HiddenEpisodes:
         return self._last
 
     def finish(self) -> RolloutResult:
-        """End the rollout and get its verified result; the next episode begins another rollout.
+        """End the rollout and get its verified result, again and again; the next episode begins another rollout.
 
         Raises:
             UsageError: no episode was begun, so there is nothing to score.
             VerifierError: the verifier does not answer, or fails.
         """
+        if self._result is not None:
+            return self._result
         if self._ticket is None or self._lease is None:
             raise UsageError("no episode was begun, so there is nothing to score")
         verified = self._lease.client.finalize(self._ticket.rollout_id)
         # The verifier stays leased: the next rollout needs it.
         self._ticket = self._last = None
-        return as_result(verified, self.package.manifest, self._agent, self._seed)
+        self._result = as_result(verified, self.package.manifest, self._agent, self._seed)
+        return self._result
 
     def close(self) -> None:
         """Release the verifier; a rollout that was not finished stays without a result."""

@@ -135,8 +135,9 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         weighted, requests = e.weighted, 0 if e.weighted else max_orders
         self.single_action_space = e.weights_space() if weighted else e.table_space(max_orders)
         self.action_space = e.weights_space(num_envs) if weighted else e.table_space(num_envs, max_orders)
-        self.single_observation_space = e.observation_space(requests)
-        self.observation_space = e.observation_space(requests, num_envs)
+        # As of single environments, whose accounts take more requests: a policy of one is a policy of the other.
+        self.single_observation_space = e.observation_space(market.max_orders_per_batch)
+        self.observation_space = e.observation_space(market.max_orders_per_batch, num_envs)
         self._shape = self.action_space.shape
         self._same_step, self._disabled = mode == AutoresetMode.SAME_STEP, mode == AutoresetMode.DISABLED
         self._next = NextStarts(e, num_envs)

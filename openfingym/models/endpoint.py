@@ -44,6 +44,8 @@ TIMEOUT_S = 300.0
 """Seconds that one request may take, where nobody states another number."""
 PATIENCE_S = 600.0
 """Seconds after which a completion is given up, where nobody states another number."""
+QUOTED = 60
+"""The most characters that are quoted of what is no completion."""
 
 
 class ModelEndpoint:
@@ -224,7 +226,12 @@ class ModelEndpoint:
                 raise Transient("no connection: nothing answers at that address", connected=False) from None
             raise Transient(f"no answer within {timeout_s:.3g} s") from None
         except (MalformedAnswer, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise Transient(f"what came back is no chat completion ({error})") from None
+            # Such as the page of a web server. The key goes before the text is cut, or a part of it might stay.
+            text = self._keyless(error.doc.strip())[:QUOTED] if isinstance(error, json.JSONDecodeError) else ""
+            said = f"it begins with {text!r}" if text else error
+            raise Transient(f"what came back is no chat completion ({said})") from None
+        except RecursionError:
+            raise Transient("what came back is no chat completion (it is nested too deep)") from None
         except openai.APIError as error:
             unconnected = never_connected(error)
             reason = f"no connection: {cause_of(error)}" if unconnected else f"{type(error).__name__}: {error}"
@@ -236,7 +243,9 @@ class ModelEndpoint:
         """An answer that is sent as a whole, decoded."""
         # By post and not by the client's method for chat completions, which would check every message of the request
         # and then the answer: milliseconds of CPU a turn.
-        return await self._client.post("/chat/completions", cast_to=object, body=body)
+        answer = await self._client.post("/chat/completions", cast_to=object, body=body)
+        # The client leaves what is not said to be JSON a text.
+        return json.loads(answer) if isinstance(answer, str) else answer
 
     async def _streamed(self, body: Json) -> Json:
         """An answer that is sent piece by piece, put together to the body of a whole one.
@@ -271,8 +280,12 @@ class ModelEndpoint:
     def _without_key(self, error: E) -> E:
         """The error without the key, which some endpoints repeat when they refuse it."""
         if self._key:
-            error.args = tuple(arg.replace(self._key, "***") if isinstance(arg, str) else arg for arg in error.args)
+            error.args = tuple(self._keyless(arg) if isinstance(arg, str) else arg for arg in error.args)
         return error
+
+    def _keyless(self, text: str) -> str:
+        """A text without the key."""
+        return text.replace(self._key, "***") if self._key else text
 
 
 class ChatModel:

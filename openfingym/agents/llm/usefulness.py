@@ -82,7 +82,7 @@ class Usefulness:
 _USELESS: Mapping[EndName, str] = {
     "endless": "{} cut off for length",
     "silent": "{} empty",
-    "bad-calls": "{} with calls of tools that do not exist, or with arguments that are none",
+    "bad-calls": "{} with calls of tools that do not exist, or with arguments that cannot be read",
     "no-program": "{} without a program or a call",
     "failed": "{} not understood",
     "no-progress": "no progress in {}",

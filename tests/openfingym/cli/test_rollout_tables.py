@@ -46,3 +46,12 @@ def test_too_little_for_an_interval_is_said_and_kinds_of_data_stay_apart(capsys)
     over_runs = [scored(0.5 + 0.01 * seed, seed=seed) for seed in range(6)]
     assert "], over runs" in said(capsys, over_runs)
     assert "(only" not in said(capsys, [failed("rejected")])
+
+
+def test_errors_say_whose_failure_they_are_and_how_many_are_not_shown(capsys):
+    down = [failed("error", boundary="model", reason="it cannot be reached", seed=seed) for seed in range(7)]
+    text = said(capsys, [failed("error", boundary="sandbox", reason="no disk", model="m"), *down])
+    assert "m seed 0: a failure of ours, not a score: no disk" in text
+    assert text.count("the endpoint's failure, not a score: it cannot be reached") == 4
+    assert "and 3 more\n" in text
+    assert "more" not in said(capsys, down[:5])

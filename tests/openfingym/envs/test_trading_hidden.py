@@ -126,6 +126,9 @@ def test_every_episode_once_and_a_verified_score(package: BuiltPackage, hidden: 
     # done.
     assert result.metrics["total_return"] == result.baseline_metrics["total_return"]
     assert result.relative_total == pytest.approx(1.0)
+    assert hidden.result() is result
+    hidden.close()
+    assert hidden.result() is result
 
 
 def test_weights_that_are_no_numbers_are_rejected_by_the_market(hidden: HiddenTradingEnv) -> None:
@@ -185,3 +188,10 @@ def test_no_step_without_an_episode(hidden: HiddenTradingEnv) -> None:
         hidden.step(np.zeros(3))
     with pytest.raises(UsageError, match="no episode"):
         hidden.result()
+
+
+def test_a_new_rollout_has_a_result_of_its_own(hidden: HiddenTradingEnv) -> None:
+    hidden.reset()
+    first = hidden.result()
+    hidden.reset()
+    assert hidden.result().rollout_id != first.rollout_id

@@ -230,6 +230,8 @@ def test_spaces_and_metadata() -> None:
         env = TradingVectorEnv(4, walk(), COSTS, action=action)
         assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
         assert env.observation_space == batch_space(env.single_observation_space, 4)
+        # Learners compare spaces before a policy trained on many accounts plays on one.
+        assert env.single_observation_space == TradingEnv(walk(), COSTS, action=action).observation_space
         assert env.action_space == batch_space(env.single_action_space, 4)
         env.action_space.seed(0)
         seen, info = env.reset(seed=0)

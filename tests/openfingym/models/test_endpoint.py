@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -257,3 +258,41 @@ def test_wrong_limits(wrong: dict[str, float]) -> None:
 def test_usage_adds_up() -> None:
     assert Usage(1, 2, 3, 4) + Usage(10, 20, 30, 40) == Usage(11, 22, 33, 44)
     assert Usage(3, 4).total == 7
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/html", "text/event-stream"])
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (f"\n<html>Welcome, {KEY}, {'to a web server ' * 20}</html>", "it begins with '<html>Welcome, ***, to a web"),
+        ("[" * 200_000, "it is nested too deep"),
+    ],
+)
+def test_what_is_no_answer_at_all_is_quoted_without_the_key(kind: str, page: str, said: str) -> None:
+    streamed = kind == "text/event-stream"
+    content = (f"data: {page.strip()}\n\n" if streamed else page).encode()
+
+    class Page(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    async def once(url: str) -> None:
+        async with ModelEndpoint(url, KEY, patience_s=0.2, loopback=True) as endpoint:
+            await endpoint.model("m", stream=streamed).complete(HELLO)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        with pytest.raises(ModelUnavailableError) as caught:
+            asyncio.run(once(f"http://127.0.0.1:{server.server_port}/v1"))
+        server.shutdown()
+    assert said in str(caught.value)
+    assert KEY[:5] not in str(caught.value)
+    assert len(str(caught.value)) < 300
