@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -49,15 +48,23 @@ def baselines(
 
     Prints the results that come with this version; with --run they are measured again.
     """
+    from openfingym import catalog
     from openfingym.reports import baselines as table
+    from openfingym.task.files import CONFIG
 
+    if (Path(pattern) / CONFIG).is_file():
+        pattern = catalog.register(pattern).name
     if again:
         rows = _measure(pattern, family, agents.split(",") if agents else None, backend, seed, out)
     else:
         rows = table.recorded(out or table.RECORD)
     rows = [row for row in rows if fnmatch.fnmatch(row.task, pattern) and family in {None, row.family}]
     if not rows:
-        raise UsageError(f"no results: {_nothing(pattern, family)}")
+        of_family = "" if family is None else f" of the family {family}"
+        raise UsageError(
+            f"no results: no task{of_family} matches {pattern!r}, or what matches has no results here; "
+            "`openfingym tasks` lists all, and --run measures"
+        )
     old, shown = table.stale(rows), table.skills(rows)
     if as_json:
         keys = [(row.task, row.agent) for row in rows]
@@ -71,18 +78,6 @@ def baselines(
         click.echo(_markdown(rows, old, shown))
     else:
         _show(rows, old, shown)
-
-
-def _nothing(pattern: str, family: str | None) -> str:
-    """Why there are no results, and what to do."""
-    from openfingym.task.files import CONFIG
-
-    folder = Path(pattern).absolute()
-    if (folder / CONFIG).is_file():
-        where = f"OPENFINGYM_TASKS={shlex.quote(str(folder.parent))}"
-        return f"--tasks takes names, not folders; set {where}, and give --run --tasks {shlex.quote(folder.name)}"
-    of_family = "" if family is None else f" of the family {family}"
-    return f"no task{of_family} matches {pattern!r}, or what matches has no results here; `openfingym tasks` lists all"
 
 
 def _measure(

@@ -39,6 +39,8 @@ class _Skill:
     """Number of scored and rejected runs."""
     over: str | None
     """Whether the interval is over other tasks (``task``) or other runs on the same tasks (``run``)."""
+    penalized: float | None
+    """Geometric mean over tasks of the relative total, a rejected run counted as 100; None without judged runs."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,11 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
         "skill: as in the report, over tasks, a rejected run counted as the baseline, which is 0; higher is better; "
         "[low, high]: its 95 % interval, where there is enough for one"
     )
+    if any(group.rejected for group in groups):
+        click.echo(
+            "penalized: the relative total, a rejected run counted as 100 times the baseline; lower is better, and a "
+            "report ranks by it"
+        )
     click.echo(f"compare: openfingym report {out}")
     click.echo(
         f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else "")
@@ -116,10 +123,13 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
 
 
 def _print_groups(groups: Sequence[_Ended]) -> None:
-    """Print the table of agents, with a column of deferred rollouts where there are any."""
+    """Print the table of agents, with columns about deferred and rejected rollouts where there are any."""
     late = any(group.deferred for group in groups)
+    # Skill takes a rejected run for the baseline, so that by it alone a bad agent would gain by failing.
+    failed = any(group.rejected and group.skill for group in groups)
     more = ["deferred"] if late else []
-    columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", *more, "skill", "cost"]
+    penalized = ["penalized"] if failed else []
+    columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", *more, *penalized, "skill", "cost"]
     rows = [
         (
             g.agent,
@@ -130,6 +140,7 @@ def _print_groups(groups: Sequence[_Ended]) -> None:
             g.rejected,
             g.error,
             *([g.deferred] if late else []),
+            *(["\n".join(map(_penalized_text, g.skill)) or "-"] if failed else []),
             "\n".join(_skill_text(skill, named=len(g.skill) > 1) for skill in g.skill) or "-",
             _money(g.cost_usd),
         )
@@ -251,16 +262,23 @@ def _by_agent(results: Iterable[RolloutResult]) -> list[list[RolloutResult]]:
 
 def _skills(results: Sequence[RolloutResult]) -> Iterator[_Skill]:
     """Skill on data of each kind: real and simulated data never share a figure."""
-    from openfingym.reports.cells import judged, skill_estimate
+    from openfingym.reports.cells import judged, penalized_estimate, skill_estimate
 
     for kind in dict.fromkeys(result.data_kind for result in results):
         tasks: dict[tuple[str, str, str], list[RolloutResult]] = {}
         for result in judged(result for result in results if result.data_kind == kind):
             tasks.setdefault((result.task, result.task_digest, result.slice or ""), []).append(result)
         # A fixed seed of the bootstrap, and the tasks in order: the report gives the same interval.
-        estimate = skill_estimate([runs for _, runs in sorted(tasks.items())], seed=0)
+        by_task = [runs for _, runs in sorted(tasks.items())]
+        estimate, penalized = skill_estimate(by_task, seed=0), penalized_estimate(by_task, seed=0).value
         runs = sum(map(len, tasks.values()))
-        yield _Skill(kind, estimate.value, estimate.low, estimate.high, estimate.tasks, runs, estimate.over)
+        yield _Skill(kind, estimate.value, estimate.low, estimate.high, estimate.tasks, runs, estimate.over, penalized)
+
+
+def _penalized_text(skill: _Skill) -> str:
+    from openfingym.reports.formatting import figure
+
+    return "-" if skill.penalized is None else figure(skill.penalized)
 
 
 def _skill_text(skill: _Skill, *, named: bool) -> str:

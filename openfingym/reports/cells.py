@@ -274,6 +274,16 @@ def skill_estimate(tasks: Sequence[Sequence[RolloutResult]], seed: int) -> Estim
     return mean_estimate([[log_relative(run) for run in runs] for runs in tasks], seed).map(skill_of)
 
 
+def penalized_estimate(tasks: Sequence[Sequence[RolloutResult]], seed: int) -> Estimate:
+    """Geometric mean over tasks of the relative total, a rejected run counted as 100; see :func:`log_penalized`.
+
+    Args:
+        tasks: the judged runs, by task.
+        seed: seed of the bootstrap.
+    """
+    return mean_estimate([[log_penalized(run) for run in runs] for runs in tasks], seed).map(math.exp)
+
+
 def paper_reward(run: RolloutResult, family: str) -> float | None:
     """The reward of a scored run as in Table 4 of the source paper; None if the run lacks what it is computed from.
 
@@ -350,7 +360,7 @@ def _cell(group: RunGroup, family: str, tasks: Sequence[str], seed: int) -> Cell
         counts=counts,
         reward=fmean(map(fmean, known)) if known and all(known) else None,
         skill=skill_estimate(by_task, seed),
-        penalized=mean_estimate([[log_penalized(run) for run in runs] for runs in by_task], seed).map(math.exp),
+        penalized=penalized_estimate(by_task, seed),
         skill_scored=skill_of(fmean(fmean(map(log_relative, alone)) for alone in scored)) if scored else None,
         better=sum(map(_is_better, runs)) / len(runs) if runs else None,
         no_skill=share_without_skill(runs),

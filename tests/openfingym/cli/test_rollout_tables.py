@@ -48,6 +48,18 @@ def test_too_little_for_an_interval_is_said_and_kinds_of_data_stay_apart(capsys)
     assert "(only" not in said(capsys, [failed("rejected")])
 
 
+def test_a_bad_agent_gains_nothing_by_failing_in_what_is_shown(capsys):
+    """Its skill would: a rejected run counts there as the baseline, which it is worse than."""
+    bad = [scored(2.0, task=task, agent="bad") for task in TASKS]
+    careless = [scored(2.0, task=TASKS[0], agent="careless")]
+    careless += [failed("rejected", task=task, agent="careless") for task in TASKS[1:]]
+    text = said(capsys, [*bad, *careless])
+    shown = {line.split()[0]: line.split() for line in text.splitlines() if line.strip().startswith(("bad", "care"))}
+    assert [shown[agent][7] for agent in ("bad", "careless")] == ["2.00", "52.1"]
+    assert "a rejected run counted as 100 times the baseline" in text
+    assert "penalized" not in said(capsys, bad)
+
+
 def test_errors_say_whose_failure_they_are_and_how_many_are_not_shown(capsys):
     down = [failed("error", boundary="model", reason="it cannot be reached", seed=seed) for seed in range(7)]
     text = said(capsys, [failed("error", boundary="sandbox", reason="no disk", model="m"), *down])
