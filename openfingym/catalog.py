@@ -149,7 +149,8 @@ def load_task(name: str | Path, *, real: bool = False) -> Task:
             hint = (
                 f"did you mean {' or '.join(map(repr, near))}?" if near else "`openfingym tasks` lists the known ones"
             )
-            raise TaskNotFoundError(f"no task is named {text!r}; {hint}")
+            several = "; give several one by one, and not with commas between them" if "," in text else ""
+            raise TaskNotFoundError(f"no task is named {text!r}; {hint}{several}")
         folder = folders[text]
     from openfingym.kinds import kind_of
     from openfingym.task import Task

@@ -148,8 +148,11 @@ def trajectories(
 @click.option("--name", required=True, help="Id of the dataset, such as equity-trading/momentum-v0.")
 @click.option("--author", help="Who made it.  [default: unknown]")
 @click.option("--lookback", type=click.IntRange(min=1), default=16, show_default=True, help="Bars of an observation.")
+@click.option("--task", help="Only runs of this task.  [default: all, which must be of one]")
 @json_option("an object")
-def minari(runs: tuple[Path, ...], name: str, author: str | None, lookback: int, as_json: bool) -> None:
+def minari(
+    runs: tuple[Path, ...], name: str, author: str | None, lookback: int, task: str | None, as_json: bool
+) -> None:
     """Export trading runs as a dataset for offline learning, below $MINARI_DATASETS_PATH.
 
     Observations are made again by playing the recorded actions, which must lead to the recorded account. The dataset
@@ -157,8 +160,12 @@ def minari(runs: tuple[Path, ...], name: str, author: str | None, lookback: int,
     """
     from openfingym.envs.offline import to_minari
     from openfingym.reports.runs import run_folders
+    from openfingym.results import read_run
 
-    dataset = to_minari(list(run_folders(runs)), name, author=author, lookback=lookback)
+    folders = [folder for folder in run_folders(runs) if task is None or read_run(folder).task == task]
+    if task is not None and not folders:
+        raise UsageError(f"no run of {task!r} in {', '.join(map(str, runs))}")
+    dataset = to_minari(folders, name, author=author, lookback=lookback)
     path, metadata = Path(dataset.storage.data_path), dataset.storage.metadata
     if as_json:
         print_json(

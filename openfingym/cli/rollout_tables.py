@@ -249,6 +249,11 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
             "known price,"
         )
         click.echo("which the last answer of each may go over")
+    bounds = ([] if plan.budget.cost_usd is None else [f"${plan.budget.cost_usd:g}"]) + (
+        [] if plan.budget.tokens is None else [f"{plan.budget.tokens:,} tokens"]
+    )
+    if bounds:
+        click.echo(f"of all together: no rollout of a model begins once {' or '.join(bounds)} are spent")
     click.echo(f"a dry run: {len(work.missing)} of {len(work.specs)} rollouts would be run into {out}, and none was")
 
 

@@ -246,7 +246,10 @@ def _runs_of_one_build(folders: Sequence[Path]) -> list[RolloutResult]:
     results = [read_run(folder) for folder in folders]
     if len({(result.task, result.task_digest) for result in results}) > 1:
         tasks = ", ".join(sorted({f"{result.task} ({result.task_digest[:12]})" for result in results}))
-        raise UsageError(f"a dataset is of one build of one task; found {tasks}; give the folders of one of them alone")
+        raise UsageError(
+            f"a dataset is of one build of one task; found {tasks}; choose one with --task, or give the folders of one "
+            "build alone"
+        )
     return results
 
 

@@ -188,7 +188,7 @@ def _save(path: Path, array: Array | Blocks) -> None:
     # Through memory: NumPy reports a full disk as an error without a number.
     content = io.BytesIO()
     np.save(content, array, allow_pickle=False)
-    # Not getbuffer(): Python 3.12 before its fourth patch crashes where it collects a view that an error has kept alive.
+    # Not getbuffer(): Python 3.12.1 crashes where it collects a view of a buffer that an error has kept alive.
     path.write_bytes(content.getvalue())
 
 

@@ -102,7 +102,7 @@ def _facts(report: Report, kinds: list[str]) -> dict[str, str]:
         "Scored": f"{report.scored:,}",
         "Backed by a receipt": f"{report.backed:,}",
         "Rejected": f"{sum(count.rejected for count in counts):,}",
-        "Errors": f"{sum(count.error for count in counts):,}, ours; in no figure",
+        "Errors": f"{sum(count.error for count in counts):,}, ours or an endpoint's; in no figure",
         "Deferred": f"{sum(count.deferred for count in counts):,}",
         "Void": f"{sum(count.void for count in counts):,}",
         "Tasks": f"{len({cell.task for cell in report.tasks}):,}",

@@ -54,9 +54,12 @@ def written(folder: Path, actions: list[dict[str, object]]) -> Path:
 def test_a_run_is_a_dataset(runs: dict[str, Path], local: Path) -> None:
     name = "equity-trading/momentum-v0"
     arguments = ["export", "minari", str(runs["momentum"]), "--name", name, "--author", "me", "--json"]
+    arguments += ["--task", "equity-trading"]
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
+    none = CliRunner().invoke(cli, [*arguments[:3], "--name", "equity-trading/none-v0", "--task", "fx-forecast"])
+    assert "no run of 'fx-forecast' in" in str(none.exception)
     dataset = minari.load_dataset(name)
     assert (told["episodes"], told["steps"], told["data_kind"]) == (4, 800, "real")
     assert (dataset.total_episodes, dataset.total_steps) == (4, 800)

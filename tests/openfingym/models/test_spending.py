@@ -95,6 +95,9 @@ def test_meter_counts_and_tells_what_is_left() -> None:
     assert meter.notice() == "Left: 1 turn, your last, 10 seconds."
     meter.charge(_completion())
     assert (meter.exhausted, meter.left.turns) == ("turns", 0)
+    nearly = Meter(Allowance(cost_usd=0.01001))
+    nearly.charge(_completion())
+    assert nearly.notice() == "Left: less than $0.0001."
 
 
 @pytest.mark.parametrize(
