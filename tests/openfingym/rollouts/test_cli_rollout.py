@@ -107,7 +107,7 @@ def test_a_dry_run_says_what_would_be_run_and_leaves_no_trace(cli: Cli, treasury
     status, said, _ = cli.run(*command, "--dry-run", "--budget", "0.01")
     assert "no rollout of a model begins once $0.01 are spent" in said
     assert sorted(out.rglob("*")) == before
-    pair = ("rollout", "--tasks", "fx-forecast,treasury-forecast", "--agent", "naive", "--out", str(out), "--dry-run")
+    pair = ("--tasks", "fx-forecast,treasury-forecast", "--agent", "naive", "--out", str(out), "--dry-run")
     status, _, err = cli.run(*pair)
     assert (status != 0, "give several one by one" in err) == (True, True), err
 
