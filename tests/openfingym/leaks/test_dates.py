@@ -42,7 +42,7 @@ PLANTED: dict[str, Callable[[Floats], NDArray[np.generic]]] = {
     "nanoseconds, big-endian": lambda t: _low(t, "ns", 8).astype(">M8[ns]"),
     "nanoseconds, in windows": lambda t: _low(t, "ns", 8).reshape(t.shape),
     "one date in two": lambda t: np.stack([DAYS[: t.size].astype("M8[us]"), _low(t, "us", 6)], axis=1).ravel(),
-    "steps": lambda t: DAYS[0].astype("M8[s]") + np.cumsum(86_400 + np.rint(t.ravel() * 1e5).astype("m8[s]")),
+    "steps": lambda t: DAYS[0].astype("M8[s]") + np.cumsum((86_400 + np.rint(t.ravel() * 1e5)).astype("m8[s]")),
     "spans": lambda t: np.rint(t * 1e8).astype("m8[ns]"),
     "bits of doubles": lambda t: np.ascontiguousarray(t).view("M8[ns]"),
     "bits of half floats": lambda t: np.ascontiguousarray(t).astype("<f2").tobytes().ljust(96, b"\0"),
