@@ -145,6 +145,8 @@ class Metric:
     there is no such way."""
     heavy: bool = False
     """Whether it takes seconds of a processor, and so belongs in a process of its own."""
+    prepare: Callable[[], None] | None = None
+    """Compiles what the metric is computed with, where a process has to do that once; None where it has not."""
 
     @property
     def needs(self) -> tuple[str, ...]:

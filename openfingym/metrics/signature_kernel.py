@@ -259,6 +259,11 @@ def _normalised(
     return mean
 
 
+def _prepare() -> None:
+    """Compile the kernel, which takes seconds where no process has done it before."""
+    _Kernel(DEPTH, "normalised", "numba").levels(np.zeros((1, 2, 2)), np.zeros((1, 2, 2)))
+
+
 METRICS = (
     Metric(
         "sig_mmd",
@@ -269,6 +274,7 @@ METRICS = (
         "Chevyrev and Oberhauser 2022; Lou, Li and Ni 2023",
         (0.0, 4.0),
         heavy=True,
+        prepare=_prepare,
         parameters={"depth": DEPTH, "paths": PATHS, "steps": STEPS},
         stochastic=True,
         noise=0.02,

@@ -14,9 +14,9 @@ import pytest
 from openfingym.metrics import Score
 from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.grading import Grading
+from openfingym_verifier.jobs import Action
 from openfingym_verifier.kept_scores import FOLDER, score_document, store_score, stored_score
 from openfingym_verifier.truth import HiddenTask, load_task
-from openfingym_verifier.worker import Action
 from openfingym_verifier.workers import Workers
 
 

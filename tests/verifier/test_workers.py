@@ -81,6 +81,29 @@ def test_a_worker_gives_the_same_numbers(workers: Workers, heavy: HiddenTask) ->
     assert 1 <= len(workers.pids) <= 2
 
 
+def test_workers_get_ready_before_there_is_a_job(workers: Workers, heavy: HiddenTask) -> None:
+    """And one that cannot be got ready is there all the same."""
+    workers.prepare(["sig_mmd", "no-such-metric"])
+    until = time.monotonic() + 60
+    while len(workers.pids) < 2 and time.monotonic() < until:
+        time.sleep(0.02)
+    ready = workers.pids
+    assert len(ready) == 2
+    score = asyncio.run(workers.score(heavy, "private", heavy.grader.baseline))
+    assert score == heavy.grader.baseline_score()
+    assert set(workers.pids) == set(ready), "no worker died of what it could not prepare"
+
+
+def test_closing_does_not_wait_for_workers_that_get_ready() -> None:
+    workers = Workers(count=2)
+    workers.prepare(["sig_mmd", "disc_fast"])
+    began = time.monotonic()
+    workers.close()
+    assert workers.pids == ()
+    assert time.monotonic() - began < 30
+    workers.close()
+
+
 def test_a_refusal_comes_back_as_one(workers: Workers, heavy: HiddenTask, kinds: dict[str, BuiltPackage]) -> None:
     copies = np.array(kinds["windows"].array("train_targets"))[: heavy.shape[0]]
     with pytest.raises(SubmissionError, match="memorised") as caught:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
+    from openfingym_verifier.jobs import Action
     from openfingym_verifier.truth import HiddenTask
-    from openfingym_verifier.worker import Action
 
     Key = tuple[Action, str]
 

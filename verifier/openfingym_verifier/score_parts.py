@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
+    from openfingym_verifier.jobs import Action
     from openfingym_verifier.truth import Grader
-    from openfingym_verifier.worker import Action
 
 Part = Literal["check", "fold"] | tuple[int, int]
 """``check`` refuses what cannot be accepted, ``fold`` scores the fold, a pair is the first and the end of some of its
@@ -36,7 +36,7 @@ def parts_of(grader: Grader, action: Action, workers: int) -> tuple[Part, ...]:
 
     Args:
         grader: the grader of the task on its tape.
-        action: which score is wanted; see :class:`~openfingym_verifier.worker.ScoringJob`.
+        action: which score is wanted; see :class:`~openfingym_verifier.jobs.ScoringJob`.
         workers: number of workers that may compute parts at once.
     """
     if action == "public":

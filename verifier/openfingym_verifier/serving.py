@@ -12,11 +12,11 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openfingym.errors import UsageError, VerifierError
+from openfingym.errors import OpenFinGymError, UsageError, VerifierError
 
 if TYPE_CHECKING:
     import asyncio
@@ -176,18 +176,32 @@ def serve(
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import TokenIssuer, load_key
     from openfingym_verifier.truth import load_tasks
+    from openfingym_verifier.workers import Workers
 
-    tasks = load_tasks(packages)
     # The ledger and its side files hold submissions, and are made under names that SQLite chooses.
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with contextlib.ExitStack() as stack:
+        workers = Workers()
+        stack.callback(workers.close)
+        # This process loads the tasks on one core; meanwhile the others get ready to score.
+        if metrics := _to_prepare(packages):
+            workers.prepare(metrics)
+        tasks = load_tasks(packages)
         ledger = Ledger(state, wait_s=wait_s)
         stack.callback(ledger.close)
         tokens = TokenIssuer(load_key(state / "token.key"), admin_token, monitor_token)
         # Before rollouts are restored, which may take a while: an address that is taken is found out at once.
         sockets = stack.enter_context(_listen(address))
-        service = Service(tasks, ledger, policy=POLICIES[policy], tapes=tapes, origin=origin, void_after_s=void_after_s)
+        service = Service(
+            tasks,
+            ledger,
+            workers,
+            policy=POLICIES[policy],
+            tapes=tapes,
+            origin=origin,
+            void_after_s=void_after_s,
+        )
         stack.callback(service.close)
         app = http.build_app(service, tokens, body_timeout_s=body_timeout_s, version=_version())
         # What is loaded by now is never looked through again.
@@ -196,6 +210,23 @@ def serve(
         server = uvicorn.Server(_configuration(app, address, encryption))
         resolving = None if resolve_every_s is None else lambda: service.questions.resolver.watch(resolve_every_s)
         _run(server, sockets, on_ready, resolving)
+
+
+def _to_prepare(packages: Sequence[BuiltPackage]) -> tuple[str, ...]:
+    """Names of the metrics of heavy tasks that have to be compiled."""
+    from openfingym.kinds import is_heavy
+    from openfingym.metrics import find_metric
+
+    names: dict[str, None] = {}
+    for package in packages:
+        # What is wrong with a package is said where it is loaded.
+        with contextlib.suppress(OpenFinGymError):
+            # A package remembers what was read of it, and must know nothing from before its digest was checked.
+            spec = replace(package).task.spec
+            if is_heavy(spec):
+                metrics = [entry.name for entry in spec.scoring.metrics]
+                names |= dict.fromkeys(name for name in metrics if find_metric(name).prepare is not None)
+    return tuple(names)
 
 
 def _configuration(app: VerifierApp, address: ListenAddress, encryption: ssl.SSLContext | None) -> uvicorn.Config:

@@ -1,7 +1,7 @@
 """The program of a worker process, which checks and scores heavy submissions.
 
-stdin holds the pickled :class:`ScoringJob` objects of the verifier that started it, one after the other;
-stdout gets one line of JSON for each. The labels come through stdin, once a task and tape; those of the last
+stdin holds the pickled jobs (:mod:`openfingym_verifier.jobs`) of the verifier that started it, one after the
+other; stdout gets one line of JSON for each. The labels come through stdin, once a task and tape; those of the last
 few tapes stay in memory. The process ends when stdin does and, on Linux, the moment its verifier is gone.
 
 Nothing of an agent's reaches it but the float64 values that the verifier has parsed and checked.
@@ -17,16 +17,14 @@ import os
 import pickle
 import signal
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from openfingym_verifier.jobs import Action, PreparationJob, ScoringJob
 
 if TYPE_CHECKING:
     from openfingym.metrics import Score
-    from openfingym_verifier.score_parts import Part
     from openfingym_verifier.truth import Grader
-
-Action = Literal["public", "private", "baseline"]
 
 NICENESS = 10
 """Added to the priority value of a worker, so that the event loop and light submissions go first."""
@@ -36,24 +34,6 @@ PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, eq=False)
-class ScoringJob:
-    """A request to a worker to score one array."""
-
-    task: str
-    """Identity of the task on its tape."""
-    action: Action
-    """``public`` checks first; ``baseline`` scores the baseline on the private fold."""
-    values: Any
-    """float64 of the task's submission shape; None for the baseline."""
-    grader: Grader | None
-    """The grader of the task, sent with the first job of that identity; None for later jobs."""
-    part: Part | None = None
-    """Which part of the score is wanted; None for all of it."""
-    forget: tuple[str, ...] = ()
-    """Identities whose graders are to be dropped: no job will have them any more, or one brings the grader again."""
 
 
 def main() -> None:
@@ -66,12 +46,16 @@ def main() -> None:
     with contextlib.suppress(EOFError):
         while True:
             # Pickles come from the verifier, whose child this is.
-            job: ScoringJob = pickle.load(sys.stdin.buffer)  # noqa: S301
-            for identity in job.forget:
-                graders.pop(identity, None)
-            if job.grader is not None:
-                graders[job.task] = job.grader
-            answers.write(json.dumps(_answer(graders[job.task], job)) + "\n")
+            job: ScoringJob | PreparationJob = pickle.load(sys.stdin.buffer)  # noqa: S301
+            if isinstance(job, PreparationJob):
+                answer = _prepare(job)
+            else:
+                for identity in job.forget:
+                    graders.pop(identity, None)
+                if job.grader is not None:
+                    graders[job.task] = job.grader
+                answer = _answer(graders[job.task], job)
+            answers.write(json.dumps(answer) + "\n")
             answers.flush()
 
 
@@ -92,6 +76,20 @@ def confine() -> None:
         for option, value in ((PR_SET_PDEATHSIG, int(signal.SIGKILL)), (PR_SET_DUMPABLE, 0)):
             if libc.prctl(ctypes.c_int(option), ctypes.c_ulong(value), *(ctypes.c_ulong(0),) * 3) != 0:
                 raise OSError(ctypes.get_errno(), f"prctl {option} failed")
+
+
+def _prepare(job: PreparationJob) -> dict[str, object]:
+    """Prepare metrics; one that cannot be prepared says why when it is wanted for a score."""
+    from openfingym.metrics import find_metric
+
+    for name in job.metrics:
+        try:
+            metric = find_metric(name)
+            if metric.prepare is not None:
+                metric.prepare()
+        except Exception:
+            logger.debug("%s: not prepared", name, exc_info=True)
+    return {}
 
 
 def _answer(grader: Grader, job: ScoringJob) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Processes that score heavy submissions: one a core, started when first needed.
+"""Processes that score heavy submissions: one a core, started when first needed, or ahead of that.
 
 Each has a thread of the verifier's to itself, which hands it one job at a time. A worker that
 dies or takes too long therefore costs that one job and nobody else anything: the job is an
@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.machine import cores
 from openfingym_verifier.child import ONE_THREAD, command, environment
+from openfingym_verifier.jobs import Action, PreparationJob, ScoringJob
 from openfingym_verifier.kept_scores import read_score
 from openfingym_verifier.score_parts import joined, parts_of
-from openfingym_verifier.worker import Action, ScoringJob
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -55,6 +57,27 @@ class Workers:
         self._lock = threading.Lock()
         self._closed = False
 
+    def prepare(self, metrics: Sequence[str]) -> None:
+        """Start the workers, and have them prepare metrics, each some of them; does not wait.
+
+        To be called while there is no job yet: what takes a verifier's first seconds leaves other cores idle.
+
+        Args:
+            metrics: names of the metrics that submissions will be scored by.
+        """
+        for place in range(self._count):
+            self._threads.submit(self._prepare, PreparationJob(tuple(metrics[place :: self._count])))
+
+    def _prepare(self, job: PreparationJob) -> None:
+        """Prepare metrics in the worker of this pool thread; a failure is that of the job which needs them."""
+        with contextlib.suppress(VerifierError):
+            worker = self._worker()
+            try:
+                worker.answer_to(job, self._timeout_s, "the process preparing metrics")
+            except BaseException:
+                self._drop(worker)
+                raise
+
     async def score(
         self, task: HiddenTask, action: Action, values: NDArray[np.float64] | None = None, *, afresh: bool = False
     ) -> Score:
@@ -62,7 +85,7 @@ class Workers:
 
         Args:
             task: the task to score for.
-            action: what to do; see :class:`~openfingym_verifier.worker.ScoringJob`.
+            action: what to do; see :class:`~openfingym_verifier.jobs.ScoringJob`.
             values: float64 of the task's submission shape; None for the baseline.
             afresh: whether to compute all of it in a worker that is started for this job, since whatever killed one
                 worker may have damaged the others.
@@ -128,13 +151,7 @@ class Workers:
         afresh: bool,
     ) -> dict[str, Any]:
         """Hand a job to the worker of this pool thread."""
-        worker: _Worker | None = getattr(self._own, "worker", None)
-        if worker is not None and (afresh or worker.process.poll() is not None):
-            # It is not wanted, or ended while it had nothing to do.
-            self._drop(worker)
-            worker = None
-        if worker is None:
-            worker = self._own.worker = self._start()
+        worker = self._worker(afresh=afresh)
         try:
             answer = worker.ask(task, action, values, part, self._timeout_s)
         # Whatever happened, the next line of the worker could be the answer to this job: it serves no other.
@@ -142,6 +159,17 @@ class Workers:
             self._drop(worker)
             raise
         return _read(answer, task.name)
+
+    def _worker(self, *, afresh: bool = False) -> _Worker:
+        """The worker of this pool thread, started if there is none."""
+        worker: _Worker | None = getattr(self._own, "worker", None)
+        if worker is not None and (afresh or worker.process.poll() is not None):
+            # It is not wanted, or ended while it had nothing to do.
+            self._drop(worker)
+            worker = None
+        if worker is None:
+            worker = self._own.worker = self._start()
+        return worker
 
     def _start(self) -> _Worker:
         # Under the lock, so that no process is started after close() has looked which there are.
@@ -184,7 +212,22 @@ class _Worker:
         part: Part | None,
         timeout_s: float,
     ) -> bytes:
+        """Have an array scored, and return the answer, a line of JSON.
+
+        Raises:
+            VerifierError: the process died, or took longer than ``timeout_s``.
+        """
+        return self.answer_to(
+            self._job(task, action, values, part), timeout_s, f"{task.name}: the process computing its {action} score"
+        )
+
+    def answer_to(self, job: ScoringJob | PreparationJob, timeout_s: float, what: str) -> bytes:
         """Send a job to the process and return its answer, a line of JSON.
+
+        Args:
+            job: the job.
+            timeout_s: seconds that it may take.
+            what: what the process does, for the message of an error.
 
         Raises:
             VerifierError: the process died, or took longer than ``timeout_s``.
@@ -202,7 +245,7 @@ class _Worker:
         timer.daemon = True
         timer.start()
         try:
-            pickle.dump(self._job(task, action, values, part), self.process.stdin, pickle.HIGHEST_PROTOCOL)
+            pickle.dump(job, self.process.stdin, pickle.HIGHEST_PROTOCOL)
             self.process.stdin.flush()
             answer = self.process.stdout.readline()
         except BrokenPipeError:
@@ -212,7 +255,7 @@ class _Worker:
         # A line without an end is one that its writer died over.
         if not answer.endswith(b"\n"):
             why = f"took more than {timeout_s:g} s" if late.is_set() else f"died (code {self.process.wait(CLOSE_S)})"
-            raise VerifierError(f"{task.name}: the process computing its {action} score {why}")
+            raise VerifierError(f"{what} {why}")
         return answer
 
     def _job(
