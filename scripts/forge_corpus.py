@@ -5,11 +5,11 @@ Usage: python scripts/forge_corpus.py [FOLDER], by default tests/forge. The file
 
 from __future__ import annotations
 
-import gzip
 import html
 import io
 import sys
 import tarfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,7 +142,9 @@ def packed(files: dict[str, bytes]) -> bytes:
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    return gzip.compress(inner.getvalue(), mtime=0)
+    # Not gzip.compress: what it writes as the operating system depends on Python's version.
+    compressor = zlib.compressobj(level=9, wbits=31)
+    return compressor.compress(inner.getvalue()) + compressor.flush()
 
 
 def write(written: Path, folder: Path) -> None:

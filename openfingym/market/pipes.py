@@ -161,6 +161,12 @@ class PipeServer(asyncio.AbstractServer):
             self._close()
             self._closed.set_result(None)
 
+    def close_clients(self) -> None:
+        """See :class:`asyncio.AbstractServer`, from Python 3.13 on; whoever accepted a connection closes it."""
+
+    def abort_clients(self) -> None:
+        """See :meth:`close_clients`."""
+
     async def wait_closed(self) -> None:
         """See :class:`asyncio.AbstractServer`."""
         await asyncio.shield(self._closed)

@@ -158,8 +158,9 @@ class Meter:
         if left.tokens is not None and allowed.tokens is not None and left.tokens <= share * allowed.tokens:
             parts.append(f"{left.tokens} tokens")
         if left.cost_usd is not None and allowed.cost_usd is not None and left.cost_usd <= share * allowed.cost_usd:
-            # Rounded to nothing, it would read as if there were none left.
-            parts.append(f"${left.cost_usd:.4f}" if left.cost_usd >= 0.0001 else "less than $0.0001")
+            # A little, rounded to nothing, would read as if there were none left.
+            little = 0.0 < left.cost_usd < 0.0001
+            parts.append("less than $0.0001" if little else f"${max(left.cost_usd, 0.0):.4f}")
         if left.wall_s is not None and allowed.wall_s is not None and left.wall_s <= share * allowed.wall_s:
             parts.append(f"{left.wall_s:.0f} seconds")
         return f"Left: {', '.join(parts)}." if parts else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 
@@ -27,13 +28,13 @@ def season(tmp_path_factory):
 
 def rows_of(file, agent, form):
     """(answer, truth, loss, naive, market) of an agent's forecasts, read one by one."""
-    connection = sqlite3.connect(file)
     query = (
         "SELECT answer, value, loss, naive_loss, market_loss FROM forecasts JOIN forecasters ON forecaster ="
         " forecasters.id JOIN questions ON questions.id = forecasts.question JOIN resolutions ON resolutions.question ="
         " questions.id AND n = 1 WHERE agent = ? AND form = ?"
     )
-    return connection.execute(query, (agent, form)).fetchall()
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        return connection.execute(query, (agent, form)).fetchall()
 
 
 def row_of(report, track, agent):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 
@@ -37,7 +38,7 @@ def season(folder):
 @pytest.fixture(scope="module")
 def raw(folder):
     """One row a scored question and forecaster, missing ones too, as pandas makes it of the ledger's rows."""
-    with sqlite3.connect(folder / "ledger.db") as connection:
+    with contextlib.closing(sqlite3.connect(folder / "ledger.db")) as connection:
         rows = pd.read_sql_query(ROWS, connection)
     query = rows["content"].map(lambda text: json.loads(text)["query"]).apply(pd.Series)
     rows = pd.concat([rows, query], axis=1)
@@ -106,7 +107,7 @@ def test_accuracy_of_parts_is_that_of_pandas(season, raw, dimension, column):
 
 
 def test_what_is_asked_about_adds_up(season, raw, folder):
-    with sqlite3.connect(folder / "ledger.db") as connection:
+    with contextlib.closing(sqlite3.connect(folder / "ledger.db")) as connection:
         counts = pd.read_sql_query("SELECT category, market, state FROM questions", connection)
     table = counts.groupby(["category", "market"]).size()
     assert {(one.quadrant, one.market): one.questions for one in season.distribution if one.questions} == dict(table)
