@@ -20,7 +20,8 @@ class Strings(Sequence[bytes]):
 
     def __init__(self, arrays: Arrays, name: str) -> None:
         # A memoryview gives single elements as Python's own numbers and bytes, many times faster than an array does.
-        self._starts = memoryview(arrays[f"{name}.starts"])  # type: ignore[arg-type, unused-ignore]  # typed for Python 3.12 on
+        # That it takes arrays is typed from Python 3.12 on.
+        self._starts = memoryview(arrays[f"{name}.starts"])  # type: ignore[arg-type, unused-ignore]
         self._bytes = memoryview(arrays[f"{name}.bytes"])  # type: ignore[arg-type, unused-ignore]
 
     def __len__(self) -> int:
