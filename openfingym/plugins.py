@@ -54,14 +54,15 @@ class Plugins:
         """
         entry = self._own.get(name)
         for claim in entry_points(self.group):
+            if claim.name != name:
+                continue
             # The same entry point is met twice where a distribution is on the path twice.
-            if claim.name == name and entry is not None and claim.value != entry.value:
+            if entry is not None and claim.value != entry.value:
                 raise UsageError(
                     f"the {self.what} {name!r} of {source_of(claim)} has the name of another {self.what}; uninstall "
                     "one of the two"
                 )
-            if claim.name == name:
-                entry = entry or claim
+            entry = entry or claim
         return entry
 
     def load(self, name: str) -> object:
@@ -76,7 +77,7 @@ class Plugins:
             raise UsageError(f"there is no {self.what} {name[:60]!r}; known: {', '.join(self.names())}")
         try:
             return entry.load()
-        except Exception as error:  # the module of another distribution may raise anything
+        except (Exception, SystemExit) as error:  # the module of another distribution may raise anything
             raise UsageError(f"the {self.what} {name!r} of {source_of(entry)} cannot be loaded: {error}") from error
 
     def make(self, name: str) -> object:
@@ -92,7 +93,7 @@ class Plugins:
             )
         try:
             return make()
-        except Exception as error:  # the code of another distribution may raise anything
+        except (Exception, SystemExit) as error:  # the code of another distribution may raise anything
             raise UsageError(f"the {self.what} {name!r} cannot be made: {error}") from error
 
 

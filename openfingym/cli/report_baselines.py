@@ -50,9 +50,9 @@ def baselines(
     """
     from openfingym import catalog
     from openfingym.reports import baselines as table
-    from openfingym.task.files import CONFIG
+    from openfingym.task.files import CONFIG, has_task_file
 
-    if (Path(pattern) / CONFIG).is_file():
+    if has_task_file(Path(pattern), CONFIG):
         pattern = catalog.register(pattern).name
     if again:
         rows = _measure(pattern, family, agents.split(",") if agents else None, backend, seed, out)

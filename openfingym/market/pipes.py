@@ -162,10 +162,12 @@ class PipeServer(asyncio.AbstractServer):
             self._closed.set_result(None)
 
     def close_clients(self) -> None:
-        """See :class:`asyncio.AbstractServer`, from Python 3.13 on; whoever accepted a connection closes it."""
+        """Not to be had, as in :class:`asyncio.AbstractServer`: whoever accepted a connection closes it."""
+        raise NotImplementedError
 
     def abort_clients(self) -> None:
-        """See :meth:`close_clients`."""
+        """Not to be had; see :meth:`close_clients`."""
+        raise NotImplementedError
 
     async def wait_closed(self) -> None:
         """See :class:`asyncio.AbstractServer`."""

@@ -271,7 +271,8 @@ def _comparison(
         differences: differences of the log of the penalized total.
         both_scored: differences of log loss where both were scored.
         p: p-value of the test of the penalized total, and the adjusted one; None if there are too few units.
-        success_p: the same of the test of how often they were scored.
+        success_p: p-value of the test of how often they were scored, and the adjusted one; None if there are too few
+            units.
         seed: seed of the bootstrap.
     """
     means = [fmean(values.values()) for values in differences.values()]

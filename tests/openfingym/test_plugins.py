@@ -73,6 +73,10 @@ def test_what_cannot_be_had_is_named_with_its_distribution(sites: tuple[Path, Pa
     (sites[0] / "delta.py").write_text("def THING():\n    raise OSError('no disk')\n")
     install(sites[0], "epsilon")
     (sites[0] / "epsilon.py").write_text("1 / 0\n")
+    install(sites[0], "iota")
+    (sites[0] / "iota.py").write_text("raise SystemExit(0)\n")
+    with pytest.raises(UsageError, match=r"the thing 'iota' of iota \(iota:THING\) cannot be loaded: 0"):
+        PLUGINS.load("iota")
     with pytest.raises(UsageError, match=r"there is no thing 'zeta'; known: fraction, lost, pi, delta, epsilon"):
         PLUGINS.load("zeta")
     with pytest.raises(UsageError, match=r"the thing 'lost' of fractions:Lost cannot be loaded: .*'Lost'"):

@@ -94,6 +94,29 @@ def test_workers_get_ready_before_there_is_a_job(workers: Workers, heavy: Hidden
     assert set(workers.pids) == set(ready), "no worker died of what it could not prepare"
 
 
+def test_a_machine_of_many_cores_starts_no_more_workers_than_have_something_to_prepare() -> None:
+    workers = Workers(count=16)
+    try:
+        workers.prepare(["sig_mmd", "no-such-metric"])
+        workers._threads.shutdown(wait=True)
+        assert len(workers.pids) == 2
+    finally:
+        workers.close()
+
+
+def test_a_worker_that_is_killed_while_it_gets_ready_costs_no_score(workers: Workers, heavy: HiddenTask) -> None:
+    workers.prepare(["sig_mmd", "disc_fast"])
+    until = time.monotonic() + 60
+    while len(workers.pids) < 2 and time.monotonic() < until:
+        time.sleep(0.001)
+    killed = workers.pids
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    score = asyncio.run(workers.score(heavy, "private", heavy.grader.baseline))
+    assert score == heavy.grader.baseline_score()
+    assert not set(killed) & set(workers.pids)
+
+
 def test_closing_does_not_wait_for_workers_that_get_ready() -> None:
     workers = Workers(count=2)
     workers.prepare(["sig_mmd", "disc_fast"])

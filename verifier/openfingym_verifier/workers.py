@@ -58,15 +58,17 @@ class Workers:
         self._closed = False
 
     def prepare(self, metrics: Sequence[str]) -> None:
-        """Start the workers, and have them prepare metrics, each some of them; does not wait.
+        """Start workers, one a metric at most, and have them prepare the metrics, each some of them; does not wait.
 
         To be called while there is no job yet: what takes a verifier's first seconds leaves other cores idle.
 
         Args:
             metrics: names of the metrics that submissions will be scored by.
         """
-        for place in range(self._count):
-            self._threads.submit(self._prepare, PreparationJob(tuple(metrics[place :: self._count])))
+        # No more than have something to do: a machine of many cores would start as many processes for one rollout.
+        count = min(self._count, len(metrics))
+        for place in range(count):
+            self._threads.submit(self._prepare, PreparationJob(tuple(metrics[place::count])))
 
     def _prepare(self, job: PreparationJob) -> None:
         """Prepare metrics in the worker of this pool thread; a failure is that of the job which needs them."""

@@ -162,6 +162,8 @@ def test_where_nothing_matches_the_command_says_so(
         status, out, err = invoke(monkeypatch, capsys, "report", "baselines", "--tasks", "quick-forecasts", *more)
         assert (status, out) == (2, "")
         assert "no task matches 'quick-forecasts'" in err
+    status, _, err = invoke(monkeypatch, capsys, "report", "baselines", "--tasks", "a" * 5000)
+    assert (status, "no task matches 'aaa" in err) == (2, True), "longer than any name of a folder"
 
 
 def test_a_task_may_be_named_by_its_folder(
