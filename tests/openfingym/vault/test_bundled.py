@@ -16,7 +16,8 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 def after_quarter(month: str) -> date:
     """The day after the quarter that begins with a month."""
-    return (np.datetime64(month[:7], "M") + np.timedelta64(3, "M")).astype("M8[D]").astype(date)  # type: ignore[no-any-return]
+    begin = np.datetime64(month[:7], "M") + np.timedelta64(3, "M")
+    return begin.astype("M8[D]").astype(date)  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module")
