@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,14 +87,17 @@ def test_another_autoreset_mode_is_refused() -> None:
         adapt(TradingVectorEnv(2, walk(), COSTS))
 
 
-@pytest.mark.skipif(INSTALLED, reason="Stable-Baselines3 is installed")
-def test_without_stable_baselines_the_user_is_told() -> None:
+def test_without_stable_baselines_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "stable_baselines3"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)  # whether it is installed or not
     with pytest.raises(UsageError, match=r"openfingym\[sb3\]"):
         adapt(accounts())
 
 
 @pytest.mark.skipif(not INSTALLED, reason="Stable-Baselines3 is not installed")
-def test_stable_baselines_takes_it() -> None:
+def test_stable_baselines_takes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SB3_LOGDIR", str(tmp_path))  # or it leaves a folder a run among temporary files
     from stable_baselines3 import PPO
     from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.vec_env import VecEnv
