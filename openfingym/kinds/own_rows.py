@@ -128,6 +128,7 @@ def start_from_rows(start: Start, given: Given) -> Start:
     return replace(
         start,
         data=given.names[0],
+        asset_class="other",
         description=f"Forecast {target} from {len(rows.columns) - 1} features.",
         asks=f"Forecast {target} of every row from its {len(rows.columns) - 1} features.{note}",
         frequency=frequency_of(rows.clock[starts[:-1]]) if dated else "none",

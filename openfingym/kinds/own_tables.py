@@ -91,6 +91,8 @@ class OwnTable:
         note = "" if dates else " The rows have no date; they are in order, and known by their number."
         values: dict[str, object] = {
             "data": names,
+            # Nobody has said what the author's series are of.
+            "asset_class": "other",
             "frequency": self.frequency,
             "panel": size,
             "dataset": None,
@@ -190,7 +192,6 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
     listed = ", ".join(f'"{name}"' for name in symbols)
     return own.start(
         start,
-        asset_class="equity",
         description=f"{asks} of {len(symbols)} symbols, row after row.",
         asks=f"{asks} of {', '.join(symbols)}, row after row.",
         contract=edited(start.contract, **_fitted_bars(start, len(own.table.values)), symbols=f"[{listed}]"),

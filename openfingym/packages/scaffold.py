@@ -10,12 +10,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from openfingym.errors import UsageError
 from openfingym.files.whole import store_errors, whole_folder
 from openfingym.kinds import KINDS, Kind, kind_of
-from openfingym.task import TASK_NAME, Task
+from openfingym.task import TASK_NAME, AssetClass, Task
 
 if TYPE_CHECKING:
     from openfingym.kinds.start import Given, OwnData, Start
@@ -32,7 +32,7 @@ description = "{description}"
 [metadata.openfingym]
 format = 1
 family = "{family}"       # forecasting | generation | fraud | trading | questions
-asset_class = "{asset_class}"    # commodity | crypto | equity | fx | rates | lob | synthetic | graph
+asset_class = "{asset_class}"    # {asset_classes}
 frequency = "{frequency}"          # intraday | hourly | daily | weekly | monthly | none
 panel = "{panel}"   # what the data holds, in a few words
 
@@ -195,6 +195,7 @@ def _task_file(name: str, kind: Kind, start: Start) -> str:
             description=start.description,
             family=kind.contract.family,
             asset_class=start.asset_class,
+            asset_classes=" | ".join(get_args(AssetClass)),
             frequency=start.frequency,
             panel=start.panel,
         )

@@ -25,7 +25,7 @@ from openfingym.task.files import CONFIG, INSTRUCTION, read_task_file, require_p
 from openfingym.task.known_kinds import parse_contract
 from openfingym.task.scoring import WEIGHT_TOLERANCE, Scoring
 
-AssetClass = Literal["commodity", "crypto", "equity", "fx", "rates", "lob", "synthetic", "graph"]
+AssetClass = Literal["commodity", "crypto", "equity", "fx", "rates", "lob", "synthetic", "graph", "other"]
 Frequency = Literal["intraday", "hourly", "daily", "weekly", "monthly", "none"]
 DataKind = Literal[OwnKind, "real with hindsight", "simulated with hindsight"]
 """What the figures of a result are about: data of a kind; *with hindsight*, an experiment whose agents were shown what

@@ -52,6 +52,7 @@ def test_rows_with_gaps_pass_the_check(tmp_path: Path) -> None:
     checked = CliRunner().invoke(cli, ["task", "check", str(tmp_path / "mine")], catch_exceptions=False)
     assert checked.exit_code == 0, checked.output
     task = load_task(str(tmp_path / "mine"))
+    assert task.spec.asset_class == "other"
     prepared = task.spec.dataset.prepared
     assert prepared is not None
     assert (prepared.filled, prepared.dropped) == (4, 2)

@@ -59,6 +59,7 @@ CASES: dict[str, tuple[str, Callable[[Path], Given]]] = {
 def test_a_task_from_a_table_passes(case: str, tmp_path: Path) -> None:
     kind, given = CASES[case]
     folder = new_task("my-task", tmp_path, kind, given(tmp_path))
+    assert load_task(str(folder)).spec.asset_class == "other", "nobody has said what the series are of"
     checked = CliRunner().invoke(cli, ["task", "check", str(folder)], catch_exceptions=False)
     assert checked.exit_code == 0, checked.output
 
