@@ -69,9 +69,12 @@ class Connection:
         try:
             self._http = httpx.Client(
                 base_url=base_url or "http://verifier",
-                transport=None if uds is None else httpx.HTTPTransport(uds=str(uds)),
-                # The system's authorities, or those of $SSL_CERT_FILE, as everywhere else in this library.
-                verify=ssl.create_default_context() if (base_url or "").startswith("https:") else True,
+                transport=_transport(uds),
+                # The system's authorities, or those of $SSL_CERT_FILE, as everywhere else in this library. Without TLS
+                # none, which take longer to read than most requests.
+                verify=ssl.create_default_context()
+                if (base_url or "").startswith("https:")
+                else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
                 timeout=httpx.Timeout(timeout_s, connect=5.0),
                 trust_env=False,
             )
@@ -215,6 +218,15 @@ class Connection:
                 "the verifier at %s cannot be reached; waiting for it, up to %.0f s", self.where, self._patience_s
             )
             self._away.set()
+
+
+def _transport(uds: Path | None) -> httpx.BaseTransport | None:
+    """The transport to a unix socket; None for that of httpx."""
+    if uds is None:
+        return None
+    from openfingym.verifiers.unix_socket import UnixSocketTransport
+
+    return UnixSocketTransport(uds)
 
 
 def is_problem(answer: httpx.Response) -> bool:
