@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Any
 
-from openfingym.agents.llm.command import WITHHELD
+from openfingym.agents.own_program import KeptOutput, ended_with, own_environment, without_secrets
 from openfingym.errors import UsageError
 from openfingym.rounds.forecaster import Batch, QuestionInContext, Said, said_of
 
@@ -75,7 +75,7 @@ class CommandForecaster:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={name: value for name, value in os.environ.items() if name not in WITHHELD},
+                env=own_environment(),
                 start_new_session=True,  # so that whatever it starts can be ended with it
             )
         except OSError as error:
@@ -86,12 +86,11 @@ class CommandForecaster:
         output, errors, ended = _talk(process, json.dumps(document).encode(), self.question_s)
         record: dict[str, Any] = {"method": "program", "seconds": round(time.monotonic() - started, 3)}
         # Of its remarks the end is kept: a traceback says last what went wrong.
-        record |= {"command": list(self.argv), "raw": output[:RECORDED], "remarks": errors[-RECORDED:]}
+        record |= {"command": list(self.argv), "raw": without_secrets(output)[:RECORDED], "remarks": errors[-RECORDED:]}
         if not ended:
             return Said(question.id, "late", reason=f"it took longer than {self.question_s:g} s", record=record)
         if process.returncode:
-            reason = f"the command ended with status {process.returncode}"
-            return Said(question.id, "unparsed", reason=reason, record=record)
+            return Said(question.id, "unparsed", reason=ended_with(process.returncode, errors), record=record)
         lines = output.strip().splitlines()
         if not lines:
             return Said(question.id, "declined", reason="it printed nothing", record=record)
@@ -131,8 +130,8 @@ def _talk(process: subprocess.Popen[bytes], question: bytes, limit_s: float) -> 
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        output, errors = (reading.result().decode("utf-8", "replace") for reading in outputs)
-    return output, errors, ended
+        output, errors = (reading.result() for reading in outputs)
+    return output, without_secrets(errors), ended
 
 
 def _write_all(stream: IO[bytes], content: bytes) -> None:
@@ -141,10 +140,10 @@ def _write_all(stream: IO[bytes], content: bytes) -> None:
         stream.write(content)
 
 
-def _read_all(stream: IO[bytes]) -> bytes:
-    """Read a stream to its end and keep its first :data:`MOST_BYTES`: a full pipe would stop the writer."""
-    head = b""
+def _read_all(stream: IO[bytes]) -> str:
+    """Read a stream to its end, since a full pipe would stop the writer; what is kept has :data:`MOST_BYTES`."""
+    kept = KeptOutput(MOST_BYTES)
     with contextlib.suppress(OSError), stream:
         while block := stream.read(65_536):
-            head += block[: max(0, MOST_BYTES - len(head))]
-    return head
+            kept.add(block)
+    return kept.text()

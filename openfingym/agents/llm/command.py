@@ -27,6 +27,7 @@ from pathlib import Path
 
 from openfingym.agents.llm.ending import Ended
 from openfingym.agents.llm.session import Conversation
+from openfingym.agents.own_program import KeptOutput, ended_with, last_line, own_environment, without_secrets
 from openfingym.errors import UsageError
 from openfingym.models.messages import Completion, Message, ToolCall, Usage, well_formed
 from openfingym.trajectory.record import ToolUse
@@ -45,10 +46,6 @@ MAX_ERRORS_BYTES = 1024 * 1024
 """Most bytes that are kept of what a command writes to its standard error."""
 STOP_S = 5.0
 """Seconds that a command has to end by itself once its input is closed."""
-SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-"""Parts of names of environment variables whose values are struck out of what is kept."""
-WITHHELD = frozenset({"OPENFINGYM_ADMIN_TOKEN"})
-"""Environment variables that no agent is given."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +76,7 @@ class Command:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 limit=MAX_LINE_BYTES,
-                # The command has the user's rights, and still must not act as the verifier's operator.
-                env={name: value for name, value in os.environ.items() if name not in WITHHELD},
+                env=own_environment(),
                 # A process group of its own, so that whatever it starts can be ended with it.
                 start_new_session=True,
             )
@@ -90,14 +86,23 @@ class Command:
                 "$PATH, or its path"
             ) from error
         # Read all along: a full pipe would stop the command.
-        errors = asyncio.ensure_future(_collect(process))
+        errors, kept = asyncio.ensure_future(_collect(process)), ""
         try:
             with _children_ended_with(process):
-                await _converse(process, session)
+                junk = await _converse(process, session)
         finally:
             # Ended first, since its standard error is read to the end.
             await _end(process)
-            session.tools.programs.write(_without_secrets((await errors).decode("utf-8", "replace")))
+            kept = await errors
+            session.tools.programs.write(kept)
+        # A program that speaks no JSON at all is the usual mistake, so the message says what it wrote.
+        if junk is None:
+            return
+        if junk:
+            failed = f"the command ended with status {process.returncode}"
+            raise Ended("failed", f"{failed}, and all it wrote was like {junk}; {EXPECTED}")
+        if process.returncode != 0:
+            raise Ended("failed", ended_with(process.returncode or 0, kept))
 
     async def _act_inside(self, session: Conversation) -> None:
         programs = session.tools.programs
@@ -111,17 +116,19 @@ class Command:
         except WorkspaceError as error:
             raise Ended("failed", f"the command could not be run: {error}") from None
         if execution.exit_code != 0:
-            raise Ended(
-                "failed",
-                f"the command ended with {execution.ended_by} {execution.exit_code}: {_last_line(execution.output)}",
-            )
+            said = last_line(execution.output) or "it printed nothing"
+            raise Ended("failed", f"the command ended with {execution.ended_by} {execution.exit_code}: {said}")
 
 
-async def _converse(process: asyncio.subprocess.Process, session: Conversation) -> None:
-    """Answer the command's lines until it ends.
+async def _converse(process: asyncio.subprocess.Process, session: Conversation) -> str | None:
+    """Answer the command's lines until it says that it ends, or has ended.
+
+    Returns:
+        None where it said so. Otherwise a line that was not understood, as :func:`_quoted` gives it, if none was; else
+        the empty string.
 
     Raises:
-        Ended: a limit is reached, the command failed, or it wrote too much that cannot be understood or is of no use.
+        Ended: a limit is reached, or the command wrote too much that cannot be understood or is of no use.
     """
     brief, understood, junk = session.brief, False, ""
     await _send(
@@ -142,7 +149,7 @@ async def _converse(process: asyncio.subprocess.Process, session: Conversation) 
             said = json.loads(line)
             kind = said["type"]
             if kind == "end":
-                return
+                return None
             if kind == "message":
                 session.record(_completion(said, costs=session.meter.allowance.cost_usd is not None))
                 continue
@@ -164,12 +171,8 @@ async def _converse(process: asyncio.subprocess.Process, session: Conversation) 
         complete = session.tools.complete
         await _send(process, {"type": "result", "id": call.id, "text": text, "failed": failed, "complete": complete})
         session.weigh([(call, outcome)], told=None)
-    status = await process.wait()
-    # A program that speaks no JSON at all is the usual mistake, so the message says what it wrote.
-    if junk and not understood:
-        raise Ended("failed", f"the command ended with status {status}, and all it wrote was like {junk}; {EXPECTED}")
-    if status != 0:
-        raise Ended("failed", f"the command ended with status {status}")
+    await process.wait()
+    return "" if understood else junk
 
 
 async def _send(process: asyncio.subprocess.Process, message: Mapping[str, object]) -> None:
@@ -191,13 +194,13 @@ async def _line(process: asyncio.subprocess.Process) -> bytes | None:
     return None
 
 
-async def _collect(process: asyncio.subprocess.Process) -> bytes:
-    """Read the command's standard error to its end, and keep its first :data:`MAX_ERRORS_BYTES`."""
+async def _collect(process: asyncio.subprocess.Process) -> str:
+    """Read the command's standard error to its end, and return what is kept of it, without secrets."""
     assert process.stderr is not None
-    head = bytearray()
+    kept = KeptOutput(MAX_ERRORS_BYTES)
     while part := await process.stderr.read(65536):
-        head += part[: MAX_ERRORS_BYTES - len(head)]
-    return bytes(head)
+        kept.add(part)
+    return without_secrets(kept.text())
 
 
 @contextlib.contextmanager
@@ -263,24 +266,10 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
     return Completion(message, "stop", usage, model, cost_usd=None if cost is None else float(cost))
 
 
-def _without_secrets(text: str) -> str:
-    """A text without the values of environment variables that are secrets by their names."""
-    for name, value in os.environ.items():
-        # Short values, such as "1" or "true", would be struck out of every text.
-        if len(value) >= 8 and any(part in name.upper() for part in SECRETS):
-            text = text.replace(value, "***")
-    return text
-
-
 def _quoted(line: bytes) -> str:
     """The beginning of a line in characters that do nothing to a terminal."""
     text = line.decode("utf-8", "replace").strip()
     return repr(text[:QUOTED]) + ("..." if len(text) > QUOTED else "")
-
-
-def _last_line(output: str) -> str:
-    lines = output.strip().splitlines()
-    return lines[-1][:300] if lines else "it printed nothing"
 
 
 def read_files(folder: Path) -> tuple[tuple[str, str], ...]:

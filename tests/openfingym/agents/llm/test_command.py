@@ -92,6 +92,8 @@ def test_it_steps(play: Play) -> None:
     ("program", "how", "reason"),
     [
         ("sys.exit(3)", "failed", "ended with status 3"),
+        ("{}['a key']", "failed", "ended with status 1 (KeyError: 'a key')"),
+        ("sys.exit('é' * 2_000_000 + '\\nat the\\x1b[31m end')", "failed", "ended with status 1 (at the[31m end)"),
         ("for _ in range(5): print('hello', flush=True)\nsys.stdin.read()", "failed", "not understood"),
         ("print('x' * 9_000_000, flush=True)\nsys.stdin.read()", "failed", "a line of more than"),
         ("say(type='end')", "finished", "no submission was accepted"),
