@@ -2,7 +2,7 @@
 
 The same arithmetic in the same order, so that every guess is the same; a test compares them. What is left out is what
 the classifier of :mod:`openfingym.metrics.posthoc` does not use: missing values, categories, weights, constraints. A
-hundred small fits take a third of the time, and scikit-learn need not be loaded.
+fit on 1,600 rows takes half the time and one on 200 rows a quarter, and scikit-learn need not be loaded.
 """
 
 from __future__ import annotations
@@ -48,14 +48,16 @@ def log_odds(
         Logarithm of the odds of each row, float64[m]: above 0 it is guessed to belong to the second set.
     """
     # Each feature is replaced by the number of its bin, so that a split is tried at a few hundred values at most.
-    thresholds = [_thresholds(column) for column in np.sort(np.asarray(train.T), axis=1)]
+    columns, asked = np.ascontiguousarray(train.T), np.ascontiguousarray(test.T)
+    thresholds = [_thresholds(column) for column in np.sort(columns, axis=1)]
     bins = np.array([len(ends) + 1 for ends in thresholds])
-    learn, guess = (
-        np.stack([np.searchsorted(ends, rows[:, f]) for f, ends in enumerate(thresholds)]).astype(np.uint8)
-        for rows in (train, test)
-    )
+    ends = np.full((len(columns), MOST_BINS), np.inf)
+    for feature, own in enumerate(thresholds):
+        ends[feature, : len(own)] = own
     raw = np.zeros(len(test))
-    _compiled()(learn, guess, bins, labels, rounds, leaves, rate, leaf, _scratch(len(train), bins, leaves), raw)
+    _compiled()(
+        columns, asked, ends, bins, labels, rounds, leaves, rate, leaf, _scratch(columns, asked, bins, leaves), raw
+    )
     return raw
 
 
@@ -65,6 +67,9 @@ class Scratch(NamedTuple):
     They come from outside: what Numba compiles for one allocation takes a second of the first call.
     """
 
+    learn: NDArray[np.uint8]
+    guess: NDArray[np.uint8]
+    """Number of the bin of each value of the training rows, and of the rows that are guessed, uint8[features, rows]."""
     known: NDArray[np.float64]
     """What the trees so far say of each training row, float64[n]; 0 at first."""
     order: NDArray[np.int64]
@@ -93,10 +98,19 @@ class Scratch(NamedTuple):
     """Partial sums, float64[8]."""
 
 
-def _scratch(count: int, bins: NDArray[np.int64], leaves: int) -> Scratch:
-    """Arrays for trees of so many leaves on so many training rows, with that number of bins of each feature."""
-    histogram, nodes = (leaves, len(bins), int(bins.max())), 2 * leaves - 1
+def _scratch(columns: NDArray[np.float64], asked: NDArray[np.float64], bins: NDArray[np.int64], leaves: int) -> Scratch:
+    """Arrays for trees of so many leaves.
+
+    Args:
+        columns: the training rows, float64[features, n].
+        asked: the rows that are guessed, float64[features, m].
+        bins: number of bins of each feature, int64[features].
+        leaves: largest number of leaves of a tree.
+    """
+    count, histogram, nodes = columns.shape[1], (leaves, len(bins), int(bins.max())), 2 * leaves - 1
     return Scratch(
+        learn=np.empty(columns.shape, dtype=np.uint8),
+        guess=np.empty(asked.shape, dtype=np.uint8),
         known=np.zeros(count),
         order=np.empty(count, dtype=np.int64),
         spare=np.empty(count, dtype=np.int64),

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
 LEAST_HESSIAN = 1e-3
 """Smallest sum of second derivatives that either side of a split may have."""
+NEARLY = 1.0 - 1e-9
+"""Factor that leaves room for the rounding of a few operations."""
 BESIDE_HESSIAN = 1e-15
 """Added to a sum of second derivatives before something is divided by it."""
 
 
 def boost(
-    learn: NDArray[np.uint8],
-    guess: NDArray[np.uint8],
+    columns: NDArray[np.float64],
+    asked: NDArray[np.float64],
+    ends: NDArray[np.float64],
     bins: NDArray[np.int64],
     labels: NDArray[np.float64],
     rounds: int,
@@ -34,16 +37,20 @@ def boost(
     scratch: Scratch,
     raw: NDArray[np.float64],
 ) -> None:
-    """Grow trees on the rows of ``learn``, and add what each predicts of the rows of ``guess`` to ``raw``, float64[m].
+    """Grow trees on the rows of ``columns``, float64[features, n], and add what each predicts of the rows of ``asked``,
+    float64[features, m], to ``raw``, float64[m].
 
-    Rows are given as bins, uint8[features, rows]. Nodes of a tree are numbered as they are made, the root 0; ``place``
-    is where the histogram of a node is that may still be split, and ``heap`` orders these nodes by their gain.
+    ``ends`` are the upper ends of the bins of each feature, float64[features, 255], with infinity beyond the last.
+    Nodes of a tree are numbered as they are made, the root 0; ``place`` is where the histogram of a node is that may
+    still be split, and ``heap`` orders these nodes by their gain.
     """
-    count, nodes = learn.shape[1], scratch.nodes
+    count, nodes, learn, guess = columns.shape[1], scratch.nodes, scratch.learn, scratch.guess
     known, order, spare, first, second = scratch.known, scratch.order, scratch.spare, scratch.first, scratch.second
     gradients, hessians, counts = scratch.gradients, scratch.hessians, scratch.counts
     start, stop, place, feature, cut, left, heap = nodes[0], nodes[1], nodes[2], nodes[3], nodes[4], nodes[5], nodes[6]
     value, gain, sums, found = scratch.value, scratch.gain, scratch.sums, scratch.found
+    _bin(columns, ends, learn)
+    _bin(asked, ends, guess)
     for _ in range(rounds):
         # The root holds all rows.
         _derivatives(known, labels, first, second)
@@ -90,6 +97,21 @@ def boost(
                     waiting = _keep(child, found, gain, feature, cut, heap, waiting)
         _learn(order, start[:made], stop, left, value, rate, known)
         _ask(guess, left, feature, cut, value, rate, raw)
+
+
+@register_jitable
+def _bin(columns: Any, ends: Any, into: Any) -> None:
+    """Write the number of the bin of each value: how many ends are below it, as ``numpy.searchsorted`` counts them."""
+    for f in range(len(columns)):
+        own = ends[f]
+        for i in range(columns.shape[1]):
+            value, at, step = columns[f, i], 0, 128
+            # Eight halvings of 255 places.
+            while step > 0:
+                if own[at + step - 1] < value:
+                    at += step
+                step >>= 1
+            into[f, i] = at
 
 
 @register_jitable
@@ -181,6 +203,8 @@ def _best(
     found[0], found[1], found[2] = -1.0, 0.0, 0.0
     whole_g, whole_h = sums[0], sums[1]
     loss = whole_g * value
+    # The gain of a split is `loss` and g^2 / h of both sides; only those above `best` are of interest.
+    best, least = 0.0, -loss * NEARLY
     for f in range(len(bins)):
         g, h, rows = 0.0, 0.0, 0
         of_g, of_h, of_n = gradients[f], hessians[f], counts[f]
@@ -199,12 +223,15 @@ def _best(
                 continue
             if whole_h - h < LEAST_HESSIAN:
                 break
-            # After an empty bin nothing has changed.
-            if more == 0 and more_g == 0.0 and more_h == 0.0:
+            # Most splits are worse than the best so far by far more than rounding, which products say sooner than
+            # quotients do.
+            left, right, rest = h + BESIDE_HESSIAN, whole_h - h + BESIDE_HESSIAN, whole_g - g
+            if g * g * right + rest * rest * left < least * (left * right):
                 continue
             gain = loss - g * _value(g, h)
             gain -= (whole_g - g) * _value(whole_g - g, whole_h - h)
-            if gain > found[0] and gain > 0.0:
+            if gain > best:
+                best, least = gain, (gain - loss) * NEARLY
                 found[0], found[1], found[2] = gain, f, b
 
 

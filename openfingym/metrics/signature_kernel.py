@@ -42,8 +42,8 @@ PATHS = 256
 STEPS = 64
 """Most steps of a path in the metric: the time taken grows with their square."""
 KEPT = 256
-"""Number of sets of real paths whose kernels among themselves are kept, some kilobytes each: both folds of a task and
-the groups of one are nine or ten sets, the same for every submission."""
+"""Number of sets of paths whose kernels among themselves are kept, some kilobytes each: both folds of a task and the
+groups of one are nine or ten sets, the same for every submission, and a submission brings as many of its own."""
 BLOCK_CELLS = 16_384
 """Number of cells (steps times paths) handled at once, so that one row of kernels stays in a core's cache."""
 
@@ -100,7 +100,8 @@ def mmd_squared(
         raise UsageError(f"unknown signature kernel: depth {depth}, law {law!r}, backend {backend!r}")
     kernel = _Kernel(depth, law, backend)
     ours, theirs = with_origin(x), with_origin(y)
-    inside_x, inside_y = _cached_inside(kernel, ours), kernel.inside(theirs)
+    # Generated paths too: the same ones are compared with the real paths of either fold.
+    inside_x, inside_y = _cached_inside(kernel, ours), _cached_inside(kernel, theirs)
     across = kernel.combined(kernel.levels(ours, theirs), inside_x.own, inside_y.own)
     # Exact sums: the three terms nearly cancel where the laws are alike.
     return inside_x.mean + inside_y.mean - 2.0 * math.fsum(across.ravel()) / across.size
@@ -153,7 +154,7 @@ _cache_lock = threading.Lock()
 
 
 def _cached_inside(kernel: _Kernel, x: NDArray[np.float64]) -> _InsideKernels:
-    """The kernels among real paths, computed once for each of the last :data:`KEPT` sets."""
+    """The kernels among the paths of a set, computed once for each of the :data:`KEPT` sets that were asked for last."""
     # By content: the same truth comes in other arrays for every submission.
     key = (hashlib.sha256(repr(x.shape).encode() + x.tobytes()).digest(), kernel)
     with _cache_lock:
