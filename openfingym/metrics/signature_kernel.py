@@ -154,7 +154,7 @@ _cache_lock = threading.Lock()
 
 
 def _cached_inside(kernel: _Kernel, x: NDArray[np.float64]) -> _InsideKernels:
-    """The kernels among the paths of a set, computed once for each of the :data:`KEPT` sets that were asked for last."""
+    """The kernels among the paths of a set, computed once for each of the last :data:`KEPT` sets asked for."""
     # By content: the same truth comes in other arrays for every submission.
     key = (hashlib.sha256(repr(x.shape).encode() + x.tobytes()).digest(), kernel)
     with _cache_lock:
