@@ -15,12 +15,13 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Self, TypeVar, Unpack
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
+from openfingym.models.bounded_answers import UnreadableAnswerError
 from openfingym.models.messages import Completion, Message, Tool, estimated_usage
 from openfingym.models.model import CompletionOptions
 from openfingym.models.outage import Outage
 from openfingym.models.prices import PriceTable
 from openfingym.models.retrying import Adapted, Transient, judge, refuses, retrying
-from openfingym.models.transport import cause_of, never_connected, open_client, transport_errors
+from openfingym.models.transport import cause_of, never_connected, open_client, transport_errors, unreadable
 from openfingym.models.urls import without_credentials
 from openfingym.models.wire import (
     ADAPTATIONS,
@@ -225,17 +226,22 @@ class ModelEndpoint:
             if never_connected(error):
                 raise Transient("no connection: nothing answers at that address", connected=False) from None
             raise Transient(f"no answer within {timeout_s:.3g} s") from None
-        except (MalformedAnswer, UnicodeDecodeError, json.JSONDecodeError) as error:
-            # Such as the page of a web server. The key goes before the text is cut, or a part of it might stay.
+        except (ValueError, OverflowError) as error:
+            # Malformed, undecodable, or with numbers of thousands of digits, which Python refuses to read. The key goes
+            # before the text is cut, or a part of it might stay.
             text = self._keyless(error.doc.strip())[:QUOTED] if isinstance(error, json.JSONDecodeError) else ""
             said = f"it begins with {text!r}" if text else error
             raise Transient(f"what came back is no chat completion ({said})") from None
         except RecursionError:
             raise Transient("what came back is no chat completion (it is nested too deep)") from None
         except openai.APIError as error:
+            if (why := unreadable(error)) is not None:
+                raise Transient(f"what came back is {why}") from None
             unconnected = never_connected(error)
             reason = f"no connection: {cause_of(error)}" if unconnected else f"{type(error).__name__}: {error}"
             raise self._without_key(Transient(reason, connected=not unconnected)) from None
+        except UnreadableAnswerError as error:  # of a stream
+            raise Transient(f"what came back is {error}") from None
         except transport_errors() as error:
             raise Transient(f"{type(error).__name__}: {error}") from None
 

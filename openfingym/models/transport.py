@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import UsageError
+from openfingym.models.bounded_answers import ACCEPTED, UnreadableAnswerError, bound
 from openfingym.models.outage import UNREACHED_S
 
 if TYPE_CHECKING:
@@ -33,8 +34,12 @@ def open_client(base_url: str | None, api_key: str, timeout_s: float, *, loopbac
         import openai
     except ImportError:
         raise UsageError(NEEDS_CLIENT) from None
-    # Proxies come from the environment, and one that is set for the internet would not find this machine.
-    transport: Any = openai.DefaultAsyncHttpxClient(trust_env=False) if loopback else None
+    transport: Any = openai.DefaultAsyncHttpxClient(
+        # Proxies come from the environment, and one that is set for the internet would not find this machine.
+        trust_env=not loopback,
+        headers={"Accept-Encoding": ACCEPTED},
+        event_hooks={"response": [bound]},
+    )
     # Retries are those of retrying.py alone: the client's own would multiply them, and hide failures from the count.
     timeout = openai.Timeout(timeout_s, connect=min(timeout_s, UNREACHED_S))
     return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout, max_retries=0, http_client=transport)
@@ -46,6 +51,11 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     while link is not None:
         yield link
         link = link.__cause__ or link.__context__
+
+
+def unreadable(error: BaseException) -> str | None:
+    """Why an answer was not read to its end, if that is what led to an error; None for other errors."""
+    return next((str(part) for part in _chain(error) if isinstance(part, UnreadableAnswerError)), None)
 
 
 def never_connected(error: BaseException) -> bool:

@@ -7,7 +7,6 @@ completion at all raises :class:`MalformedAnswer`.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack, get_args
@@ -17,6 +16,11 @@ from openfingym.models.model import CompletionOptions
 
 MAX_CONTENT = 1_000_000
 """Most characters that are kept of one answer; a longer one counts as cut off (``length``)."""
+MOST_TOKENS = 10_000_000
+"""Most tokens that are believed of one answer: several times what any model takes. Of what an endpoint states, a run
+would otherwise be held to have used up its budget, or no figure could hold it."""
+MOST_NATS = 1e9
+"""Largest magnitude that is read of a logarithm of a probability."""
 
 Json = dict[str, object]
 REASONING = "reasoning_content"
@@ -277,7 +281,10 @@ def _read_usage(value: object) -> Usage | None:
         return None
     details = (value.get("prompt_tokens_details"), value.get("completion_tokens_details"))
     prompt_details, completion_details = (item if isinstance(item, Mapping) else {} for item in details)
-    prompt, completion = _count(value.get("prompt_tokens")), _count(value.get("completion_tokens"))
+    stated = [value.get("prompt_tokens"), value.get("completion_tokens")]
+    if any(isinstance(item, int) and item > MOST_TOKENS for item in stated):
+        return None  # it says nothing of the answer, and is estimated, as where nothing is stated
+    prompt, completion = map(_count, stated)
     # A part is never more than its whole, or a price could be less than 0.
     return Usage(
         prompt=prompt,
@@ -291,7 +298,7 @@ def _read_tokens(body: Mapping[str, object], choice: Mapping[str, object]) -> Co
     """Token ids where vLLM's ``return_token_ids`` gave them, log probabilities where ``logprobs`` did."""
     entries = _entries(choice.get("logprobs"))
     stated = [entry.get("logprob") for entry in entries if isinstance(entry, Mapping)]
-    logprobs = tuple(float(item) for item in stated if isinstance(item, int | float) and math.isfinite(item))
+    logprobs = tuple(float(item) for item in stated if isinstance(item, int | float) and abs(item) < MOST_NATS)
     completion_ids = tuple(_count(item) for item in _list(choice.get("token_ids")))
     return CompletionTokens(
         prompt_ids=tuple(_count(item) for item in _list(body.get("prompt_token_ids"))),
@@ -326,4 +333,4 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    return max(0, value) if isinstance(value, int) else 0
+    return min(max(0, value), MOST_TOKENS) if isinstance(value, int) else 0

@@ -32,7 +32,7 @@ from openfingym.rollouts.launcher_parts import LauncherParts, VerifierLine
 from openfingym.rollouts.order import RolloutOrder
 from openfingym.rollouts.resuming import RolloutNote
 from openfingym.rollouts.run_files import VerifierRecords, evidence_of, files_of
-from openfingym.rollouts.verdict import OURS, Acted, Contact, failed, judged
+from openfingym.rollouts.verdict import OURS, Acted, Contact, failed, judged, unexpected_is_ours
 from openfingym.task import Task
 from openfingym.verifiers import VerifierAddress, find_verifiers
 from openfingym.verifiers.finding import require_same_build, require_served
@@ -299,7 +299,8 @@ class Launcher:
             own = {} if ticket.tape == "given" and order.questions is None else client.data(ticket.rollout_id)
             with seen_with(package, own) as seen, contact.acting.running():
                 parts = self._acting_parts(backend, client, line, seen)
-                acted = act(seen, agent, setup, ticket, parts, seed=order.seed, cancel=cancel, contact=contact)
+                with unexpected_is_ours():
+                    acted = act(seen, agent, setup, ticket, parts, seed=order.seed, cancel=cancel, contact=contact)
             _require_not_left(note, cancel)
             if ended is not None and acted.outcome is not None:
                 ended(acted.outcome)

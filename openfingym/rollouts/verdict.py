@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
 OURS = (RuntimeFailureError, VerifierError, ModelUnavailableError)
 """Failures of ours: they end a rollout in the state ``error``."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -157,6 +162,25 @@ def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutRes
         questions=verified.questions,
         log_head=verified.log_head,
     )
+
+
+@contextlib.contextmanager
+def unexpected_is_ours() -> Iterator[None]:
+    """Raise what nobody expected as a failure of ours: it ends one rollout, and not the run with all others.
+
+    Raises:
+        RuntimeFailureError: the block raised an exception that is not of this library; the log has its traceback.
+    """
+    try:
+        yield
+    except (OpenFinGymError, CancelledError):
+        raise
+    except Exception as error:
+        _log.exception("an agent's code failed")
+        raise RuntimeFailureError(
+            f"the agent's code raised {type(error).__name__} ({str(error)[:300]}), which is a bug of this library or "
+            "of the package that the agent is from; the log has its traceback"
+        ) from error
 
 
 def failed(result: RolloutResult, error: OpenFinGymError, acted: Acted) -> RolloutResult:

@@ -30,6 +30,7 @@ from openfingym.agents.llm.session import Conversation
 from openfingym.agents.own_program import KeptOutput, ended_with, last_line, own_environment, without_secrets
 from openfingym.errors import UsageError
 from openfingym.models.messages import Completion, Message, ToolCall, Usage, well_formed
+from openfingym.models.wire import MOST_TOKENS
 from openfingym.trajectory.record import ToolUse
 from openfingym.workspace import WorkspaceError
 
@@ -252,8 +253,8 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
         KeyError: there is no ``content``.
     """
     prompt, completion, cost = said.get("prompt_tokens", 0), said.get("completion_tokens", 0), said.get("cost_usd")
-    if not isinstance(prompt, int) or not isinstance(completion, int) or prompt < 0 or completion < 0:
-        raise ValueError("tokens are whole numbers")
+    if not all(type(count) is int and 0 <= count <= MOST_TOKENS for count in (prompt, completion)):
+        raise ValueError(f"tokens are whole numbers from 0 to {MOST_TOKENS}")
     if cost is None and costs:
         raise ValueError("a limit on cost is set, so a message states cost_usd")
     if cost is not None and (not isinstance(cost, int | float) or not 0 <= cost < 1e9):
@@ -262,7 +263,7 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
         Message("assistant", well_formed(str(said["content"]))),
         well_formed(str(said.get("model", "unknown"))),
     )
-    usage = Usage(prompt=prompt, completion=completion)
+    usage = Usage(prompt=prompt, completion=completion)  # type: ignore[arg-type]  # checked above
     return Completion(message, "stop", usage, model, cost_usd=None if cost is None else float(cost))
 
 

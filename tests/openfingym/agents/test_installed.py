@@ -31,6 +31,14 @@ class Loop:
         await session.tools.run(PROGRAM)
 
 
+@dataclass(frozen=True)
+class Faulty:
+    takes_steps = True
+
+    async def act(self, session):
+        return float(10**400)
+
+
 def zeros():
     \"\"\"Submit zeros.
 
@@ -42,6 +50,11 @@ def zeros():
 def loop():
     \"\"\"Submit zeros in a loop.\"\"\"
     return Agent("loop", "command", acts=Loop())
+
+
+def faulty():
+    \"\"\"Fail.\"\"\"
+    return Agent("faulty", "command", acts=Faulty())
 
 
 READY = Agent("ready", "model", acts=Loop())
@@ -56,7 +69,12 @@ def leaves():
 def nothing():
     return 7
 """
-GOOD = {"zeros": "their_agents:zeros", "my-loop": "their_agents:loop", "ready": "their_agents:READY"}
+GOOD = {
+    "zeros": "their_agents:zeros",
+    "faulty": "their_agents:faulty",
+    "my-loop": "their_agents:loop",
+    "ready": "their_agents:READY",
+}
 BROKEN = {
     "leaves": ("their_agents:leaves", "SystemExit: no "),
     "nothing": ("their_agents:nothing", "found int"),
@@ -93,7 +111,12 @@ def test_they_are_listed_and_the_broken_ones_named() -> None:
     rows = {row["name"]: row for row in json.loads(found.stdout)}
     assert list(rows) == [*BUILTIN, *sorted(GOOD)]
     assert rows["zeros"]["does"] == "Submit zeros. (theirs 1.0)"
-    assert [rows[name]["role"] for name in GOOD] == ["installed program", "installed command", "installed model"]
+    assert [rows[name]["role"] for name in GOOD] == [
+        "installed program",
+        "installed command",
+        "installed command",
+        "installed model",
+    ]
     for name, (_, reason) in BROKEN.items():
         (line,) = [line for line in found.stderr.splitlines() if f"agent {name!r} of theirs 1.0" in line]
         assert reason in line
@@ -133,3 +156,13 @@ def test_they_run_like_any_agent_of_ones_own(tmp_path: Path) -> None:
     assert (agent.name, agent.trusted) == ("zeros", False), "its program is isolated whatever it says of itself"
     loop = resolve("my-loop")
     assert agent_digest(loop) == agent_digest(pickle.loads(pickle.dumps(loop)))
+
+
+@pytest.mark.sandbox
+@pytest.mark.usefixtures("site")
+def test_a_bug_of_one_costs_its_rollout_and_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    plan = {"tasks": ["treasury-forecast"], "agents": ["faulty", "zeros"], "backend": "sandbox", "seeds": 1}
+    faulty, zeros = openfingym.rollouts.run(openfingym.rollouts.Plan(**plan), tmp_path / "run")
+    assert (faulty.agent, faulty.state, zeros.state) == ("faulty", "error", "scored")
+    assert "the agent's code raised OverflowError (int too large" in faulty.reason
+    assert "float(10**400)" in caplog.text
