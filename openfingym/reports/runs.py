@@ -134,31 +134,70 @@ def read_below(paths: Iterable[Path]) -> FoundRuns:
         UsageError: a path is not a folder.
     """
     paths = list(paths)
-    results: dict[tuple[str, ...], RolloutResult] = {}
+    results: list[RolloutResult] = []
     damaged: list[DamagedRun] = []
     configs: dict[str, RunConfig] = {}
     copies = 0
     with ThreadPoolExecutor(READERS) as pool:
         loaded = list(pool.map(_load, _unique(run_folders(paths))))
+    rollouts: defaultdict[str, list[_LoadedRun]] = defaultdict(list)
     for folder, result, config in loaded:
         if isinstance(result, DamagedRun):
             damaged.append(result)
-            continue
-        # A copied folder holds the same rollout. One that failed before it had an id is known by its folder.
-        key = (result.rollout_id, result.state, result.started_at) if result.rollout_id else (str(folder),)
-        if key in results:
-            copies += 1
-            continue
-        results[key] = result
-        configs[result.rollout_id] = config
+        else:
+            # A rollout that failed before it had an id is known by its folder.
+            rollouts[result.rollout_id or str(folder)].append(_LoadedRun(folder, result, config))
+    for same in rollouts.values():
+        kept, equal, others = _told_apart(same)
+        damaged += others
+        if kept is not None:
+            results.append(kept.result)
+            configs[kept.result.rollout_id] = kept.config
+            copies += equal
     return FoundRuns(
-        tuple(sorted(results.values(), key=_order)),
+        tuple(sorted(results, key=_order)),
         tuple(damaged),
         copies,
         configs,
         tuple(path.absolute() for path in paths),
         datetime.now(UTC).replace(microsecond=0),
     )
+
+
+@dataclass(frozen=True)
+class _LoadedRun:
+    """A run that was read from a folder."""
+
+    folder: Path
+    result: RolloutResult
+    config: RunConfig
+
+    def states_the_same(self, other: _LoadedRun) -> bool:
+        """Whether another folder holds the same result."""
+        return replace(self.result, path=None) == replace(other.result, path=None)
+
+
+def _told_apart(runs: Sequence[_LoadedRun]) -> tuple[_LoadedRun | None, int, list[DamagedRun]]:
+    """Which of the folders of one rollout counts: it ended once, however many folders say how.
+
+    Returns:
+        The run that counts, how many copies of it there are beside it, and the folders that state something else. Where
+        they differ, a run counts if it has a receipt, and none does if no run has one.
+    """
+    first = runs[0]
+    if all(run.states_the_same(first) for run in runs):
+        return first, len(runs) - 1, []
+    # Of a rollout that is not scored too, the receipt says how it ended.
+    kept = next((run for run in runs if run.config.backed or is_backed(run.folder, run.result)), None)
+    if kept is None:
+        where = f"{first.folder} and {next(run.folder for run in runs if not run.states_the_same(first))}"
+        reason = (
+            f"{where} state different results of rollout {first.result.rollout_id}, and no receipt says which is right"
+        )
+        return None, 0, [DamagedRun(run.folder, reason) for run in runs]
+    others = [run for run in runs if not run.states_the_same(kept)]
+    reason = f"{kept.folder}, which has a receipt, states another result of rollout {kept.result.rollout_id}"
+    return kept, len(runs) - len(others) - 1, [DamagedRun(run.folder, reason) for run in others]
 
 
 def run_folders(paths: Sequence[Path]) -> Iterator[Path]:

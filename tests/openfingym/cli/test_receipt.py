@@ -157,6 +157,32 @@ def test_reports_count_what_is_backed(run: Path, original: Path) -> None:
     assert make_report(find_runs([run.parent])).backed == 0
 
 
+@pytest.mark.parametrize("name", ["a", "z"])
+def test_a_forged_folder_takes_the_place_of_no_run(run: Path, tmp_path: Path, name: str) -> None:
+    genuine, forged = tmp_path / "all" / "m" / "run", tmp_path / "all" / name / "run"
+    shutil.copytree(run, genuine)
+    shutil.copytree(run, forged)
+    (forged / "receipt.json").unlink()
+    result = json.loads((forged / "result.json").read_text())
+    (forged / "result.json").write_text(json.dumps({**result, "relative_total": 0.3, "relative_interval": None}))
+    found = find_runs([tmp_path / "all"])
+    assert [kept.path for kept in found.results] == [genuine]
+    assert (found.copies, make_report(found).backed) == (0, 1)
+    assert [damaged.path for damaged in found.damaged] == [forged]
+    assert f"{genuine}, which has a receipt, states another result" in found.damaged[0].reason
+
+
+def test_a_run_whose_time_was_edited_is_no_second_run(run: Path, tmp_path: Path) -> None:
+    for number in range(3):
+        folder = tmp_path / "all" / f"r{number}" / "run"
+        shutil.copytree(run, folder)
+        result = json.loads((folder / "result.json").read_text())
+        edited = {**result, "started_at": f"2026-01-0{number + 1}T00:00:00Z", "attempt": number}
+        (folder / "result.json").write_text(json.dumps(edited))
+    found = find_runs([tmp_path / "all"])
+    assert (len(found.results), len(found.damaged)) == (1, 2)
+
+
 def pipe(path: Path) -> None:
     os.mkfifo(path)
 

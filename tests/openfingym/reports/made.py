@@ -61,7 +61,7 @@ def failed(state: str, **changes: object) -> RolloutResult:
 def made(**changes: object) -> RolloutResult:
     """A run whose id says all that tells it from others."""
     run = replace(RESULT, **changes)  # type: ignore[arg-type]
-    identity = (run.task, run.task_digest[:4], run.data_kind, run.agent, run.model, run.seed, run.attempt)
+    identity = (run.task, run.task_digest[:4], run.data_kind, run.agent, run.model, run.seed, run.attempt, run.state)
     return replace(run, rollout_id=hashlib.sha256(repr(identity).encode()).hexdigest()[:20])
 
 

@@ -134,3 +134,15 @@ def test_what_a_rollout_was_made_of_is_read_where_it_is_stated(tmp_path):
     assert [one.environment for one in made] == ["e", *[None] * 5]
     assert [one.endpoint for one in made] == ["http://h/v1", *[None] * 5]
     assert [one.setting for one in silent] == [None] * 3
+
+
+@pytest.mark.parametrize("changes", [{"started_at": "2026-01-01T00:00:00Z", "attempt": 3}, {"relative_total": 0.1}])
+def test_of_folders_that_differ_over_one_rollout_none_counts_without_a_receipt(tmp_path, changes):
+    (folder,) = write(tmp_path / "a", scored(0.5))
+    shutil.copytree(folder, tmp_path / "b" / folder.name)
+    shutil.copytree(folder, tmp_path / "c" / folder.name)
+    change(tmp_path / "b" / folder.name, **changes)
+    found = find_runs([tmp_path])
+    assert (found.results, found.copies) == ((), 0)
+    assert [run.path.parent.name for run in found.damaged] == ["a", "b", "c"]
+    assert all("no receipt says which is right" in run.reason for run in found.damaged)
