@@ -11,7 +11,7 @@ import sys
 
 import click
 
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import say
 from openfingym.cli.streams import outlast_readers
 from openfingym.errors import OpenFinGymError
 
@@ -84,7 +84,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
     if wanted:
         from openfingym.version import __version__
 
-        click.echo(f"openfingym {__version__}")
+        say(f"openfingym {__version__}")
         ctx.exit()
 
 
@@ -117,13 +117,13 @@ def main() -> None:
     except OpenFinGymError as error:
         # In the arguments, since an error may come before click has read them.
         if "--json" in sys.argv:
-            click.echo(json.dumps({"error": {"type": type(error).__name__, "message": str(error)}}))
-        click.echo(printable(f"error: {error}"), err=True)
+            say(json.dumps({"error": {"type": type(error).__name__, "message": str(error)}}))
+        say(f"error: {error}", err=True)
         status = error.exit_code
     except click.ClickException as error:
         error.show()
         status = error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted; nothing was left running", err=True)
+        say("interrupted; nothing was left running", err=True)
         status = 130
     sys.exit(status if isinstance(status, int) else 0)

@@ -6,7 +6,7 @@ import click
 
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 
 
@@ -41,4 +41,4 @@ def agents(name: str | None, as_json: bool) -> None:
     else:
         print_table("", ["agent", "role", "fits", "what it does"], rows)
     for reason in broken:
-        click.echo(printable(f"left out: {reason}"), err=True)
+        say(f"left out: {reason}", err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
             }
         )
         if not as_json:
-            click.echo(f"ok  {name}  {len(panel.times)} rows x {len(panel.channels)} channels  {panel.digest[:16]}")
+            say(f"ok  {name}  {len(panel.times)} rows x {len(panel.channels)} channels  {panel.digest[:16]}")
     if as_json:
         print_json(rows)
 
@@ -115,15 +116,15 @@ def _print_record(record: PullRecord, *, as_json: bool) -> None:
         return
     period = f", {record.first[:10]} to {record.last[:10]}" if record.first and record.last else ""
     missing = f", {record.missing} cells missing" if record.missing else ""
-    click.echo(f"{record.dataset}: {record.rows:,} rows x {record.columns} columns{period}{missing}")
-    click.echo(f"  {record.size:,} bytes in {len(record.files)} files")
+    say(f"{record.dataset}: {record.rows:,} rows x {record.columns} columns{period}{missing}")
+    say(f"  {record.size:,} bytes in {len(record.files)} files")
     for change in record.changes:
-        click.echo(f"  {change}")
+        say(f"  {change}")
     for note in record.notes[:NOTES]:
-        click.echo(f"  {note}")
+        say(f"  {note}")
     if len(record.notes) > NOTES:
-        click.echo(f"  and {len(record.notes) - NOTES} more notes, all of them with --json")
-    click.echo(f"terms: {record.licence}")
+        say(f"  and {len(record.notes) - NOTES} more notes, all of them with --json")
+    say(f"terms: {record.licence}")
 
 
 def _print_pullable(*, as_json: bool) -> None:
@@ -170,7 +171,7 @@ def _print_listings(rows: list[Listing], *, as_json: bool) -> None:
         right=["rows", "cols", "missing"],
         optional=["licence", "source", "form", "frequency", "missing", "cols", "first"],
     )
-    click.echo("titles, full sources and terms: --json; what is not pulled: openfingym data pull NAME")
+    say("titles, full sources and terms: --json; what is not pulled: openfingym data pull NAME")
 
 
 def _short(text: str, width: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 from openfingym.machine import ISOLATING
 
@@ -83,7 +84,7 @@ def doctor(ctx: click.Context, venue: str | None, real_money: bool, as_json: boo
         lines += [(f"extra {e['extra']}", "ok" if e["installed"] else "-", e["detail"]) for e in extras]
         print_table("", ["check", "state", "detail"], lines)
         if not isolated:
-            click.echo("no backend can isolate an agent's program here; only built-in agents run (backend inline)")
+            say("no backend can isolate an agent's program here; only built-in agents run (backend inline)")
     ctx.exit(0 if isolated and needed else 4)
 
 
@@ -109,7 +110,7 @@ def _check_venue(ctx: click.Context, venue: str, real_money: bool, as_json: bool
         lines = [(check.check, "ok" if check.ok else "NO", check.detail) for check in checks]
         print_table("", ["check", "state", "detail"], lines)
         if simulated:
-            click.echo("SIMULATED: a local venue, started for this; it says nothing of any real one")
+            say("SIMULATED: a local venue, started for this; it says nothing of any real one")
     ctx.exit(0 if ok else 4)
 
 

@@ -10,6 +10,7 @@ import click
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import backend_option, verifier_option
 from openfingym.cli.player_server import idle_option, token_file_option, token_of
+from openfingym.cli.printable import say
 from openfingym.errors import UsageError
 
 SPLITS = ("train", "validation", "test", "practice")
@@ -106,7 +107,7 @@ def serve(
     token = token_of(token_file, host, port)
 
     def ready(url: str) -> None:
-        click.echo(f"serving {', '.join(served.names)} ({', '.join(served.splits)}) on {url}", err=True)
+        say(f"serving {', '.join(served.names)} ({', '.join(served.splits)}) on {url}", err=True)
 
     run(served, host=host, port=port, sessions=sessions, idle_s=idle_s, token=token, ready=ready)
 

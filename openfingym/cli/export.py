@@ -12,6 +12,7 @@ import click
 
 from openfingym.cli.choices import SPLITS, STATES
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
 from openfingym.errors import DataError, StoreError, UsageError
 
@@ -132,15 +133,15 @@ def trajectories(
     for path, splits in files.items():
         shares = ", ".join(f"{count} of split {split}" for split, count in sorted(splits.items()))
         count = splits.total()
-        click.echo(
+        say(
             f"{count} {'trajectory' if count == 1 else 'trajectories'} in {path}"
             + (f": {shares}" if set(splits) != {"test"} else "")
         )
     for reason, count in left_out.items():
         if count:
-            click.echo(f"left out: {count} ({reason})")
+            say(f"left out: {count} ({reason})")
     if files.get(out, Counter())["test"] and form not in {"atif", "native"}:
-        click.echo("some are of split test: do not score on their tasks what was trained on them")
+        say("some are of split test: do not score on their tasks what was trained on them")
 
 
 @export.command()
@@ -179,9 +180,9 @@ def minari(
             }
         )
         return
-    click.echo(f"{dataset.total_episodes} episodes of {dataset.total_steps} steps in all in {path}")
-    click.echo(f"data: {metadata['data_kind']}; licence: {metadata['licence']}")
-    click.echo("made from hidden bars: do not score on this task what was trained on it")
+    say(f"{dataset.total_episodes} episodes of {dataset.total_steps} steps in all in {path}")
+    say(f"data: {metadata['data_kind']}; licence: {metadata['licence']}")
+    say("made from hidden bars: do not score on this task what was trained on it")
 
 
 @export.command()
@@ -189,7 +190,7 @@ def schema() -> None:
     """Print the JSON schema of the native record."""
     from openfingym.trajectory import rollout_schema
 
-    click.echo(json.dumps(rollout_schema(), indent=2, sort_keys=True))
+    say(json.dumps(rollout_schema(), indent=2, sort_keys=True))
 
 
 def _records(rollouts: Iterable[RolloutRecord], out: Path) -> Counter[str]:

@@ -9,7 +9,7 @@ import click
 
 from openfingym.cli.ledger_place import folder_of, folder_option
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import one_line
+from openfingym.cli.printable import one_line, say
 from openfingym.cli.render import TerminalProgress, print_json, print_table
 from openfingym.errors import UsageError
 
@@ -54,7 +54,7 @@ def report_command(folder: Path | None, chosen: tuple[str, ...], html: Path | No
         return
     print_forecast_report(report)
     if html is not None:
-        click.echo(html.absolute())
+        say(html.absolute())
 
 
 def parse_where(chosen: Sequence[str]) -> dict[str, list[str]]:
@@ -80,7 +80,7 @@ def print_forecast_report(report: ForecastReport) -> None:
     for track in report.tracks:
         _show_track(track)
     several = f", {report.attempts:,} of them repeated" if report.attempts else ""
-    click.echo(
+    say(
         f"{report.forecasts:,} scored forecasts{several} of {report.questions:,} questions by {report.forecasters:,} "
         "forecasters"
     )
@@ -116,15 +116,15 @@ def _show_track(track: Track) -> None:
                 )
             )
         print_table(f"{kind}: {title.lower()}", COLUMNS, lines, right=COLUMNS[2:])
-    click.echo(f"{track.forecasts:,} forecasts of {track.questions:,} questions in {blocks_text(track)}. {loss}")
+    say(f"{track.forecasts:,} forecasts of {track.questions:,} questions in {blocks_text(track)}. {loss}")
     apart = sum(pair.verdict in {"better", "worse"} for pair in track.pairs)
     if track.pairs:
-        click.echo(f"{apart} of {len(track.pairs)} pairs can be told apart (Diebold-Mariano, Holm-adjusted, 5 %).")
+        say(f"{apart} of {len(track.pairs)} pairs can be told apart (Diebold-Mariano, Holm-adjusted, 5 %).")
     if len(track.groups) > 1:
-        click.echo("Forecasters of different tables share no questions and cannot be compared.")
+        say("Forecasters of different tables share no questions and cannot be compared.")
     if any(standing.rank is None for group in track.groups for standing in group):
-        click.echo(f"-: fewer than {max(FEWEST_UNITS, 3 * track.overlap)} rounds or weeks, too few to rank.")
-    click.echo()
+        say(f"-: fewer than {max(FEWEST_UNITS, 3 * track.overlap)} rounds or weeks, too few to rank.")
+    say()
 
 
 def _number(value: float | None, form: str) -> str:

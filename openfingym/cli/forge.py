@@ -15,7 +15,7 @@ import click
 
 from openfingym.cli.forge_review import forge_argument, graph, mark, review, search
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 from openfingym.errors import UsageError
 
@@ -127,7 +127,7 @@ def run(
         print_json(rows)
     else:
         _echo_status(rows)
-        click.echo(f"installed tasks: {folder.tasks}")
+        say(f"installed tasks: {folder.tasks}")
     if any(row["state"] == "failed" for row in rows):
         ctx.exit(4)
 
@@ -174,7 +174,7 @@ def show(forge: Path, paper: str, as_json: bool) -> None:
             }
         )
         return
-    click.echo(printable(f"{folder.key}: {harvested.title if harvested else 'could not be read'}"))
+    say(f"{folder.key}: {harvested.title if harvested else 'could not be read'}")
     rows = [[kept.result.stage, kept.result.state, f"{kept.seconds:.1f}"] for kept in results]
     print_table("Stages", ["stage", "state", "seconds"], rows)
     for kept in results:
@@ -250,7 +250,7 @@ def bench(
     if as_json:
         print_json([result.as_json() for result in results])
     else:
-        click.echo(printable(side_by_side(results)))
+        say(side_by_side(results))
     figures = [result.figures() for result in results]
     # A faulty task is worse than a failure, which may go well the next time.
     if any(row["let through"] for row in figures):
@@ -294,10 +294,10 @@ def _settings(
 def _echo_progress(progress: Progress) -> None:
     result = progress.kept.result
     why = ", ".join(reason.code for reason in result.reasons)
-    click.echo(printable(f"{progress.key}: {result.state} at {result.stage}" + (f" ({why})" if why else "")))
+    say(f"{progress.key}: {result.state} at {result.stage}" + (f" ({why})" if why else ""))
     if not progress.is_kept:
         for reason in result.reasons:
-            click.echo(printable(f"    {reason.text}"))
+            say(f"    {reason.text}")
 
 
 def _status(paper: PaperFolder) -> dict[str, object]:
@@ -325,7 +325,7 @@ def _echo_status(rows: list[dict[str, object]]) -> None:
     print_table("Papers", columns, [[str(row[column]) for column in columns] for row in rows])
     counts = Counter(str(row["state"]) for row in rows)
     states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
-    click.echo(f"{len(rows)} {'paper' if len(rows) == 1 else 'papers'}: {states}")
+    say(f"{len(rows)} {'paper' if len(rows) == 1 else 'papers'}: {states}")
 
 
 def _stage(kept: KeptResult) -> dict[str, object]:
@@ -346,9 +346,9 @@ def _plain(reason: RejectionReason) -> dict[str, object]:
 
 
 def _echo_reason(stage: str, reason: RejectionReason) -> None:
-    click.echo(printable(f"{stage}: {reason.code}: {reason.text}"))
+    say(f"{stage}: {reason.code}: {reason.text}")
     for quotation in reason.quotations:
-        click.echo(printable(f'    "{quotation.quote}" ({quotation.section or "before the first section"})'))
+        say(f'    "{quotation.quote}" ({quotation.section or "before the first section"})')
 
 
 def _echo_blueprint(blueprint: Blueprint) -> None:
@@ -356,7 +356,7 @@ def _echo_blueprint(blueprint: Blueprint) -> None:
     rows += [[f"metric {metric.name}", metric.bank or "-", _ground(metric.formula)] for metric in blueprint.metrics]
     print_table("Blueprint", ["field", "value", "rests on"], rows)
     for contradiction in blueprint.contradictions:
-        click.echo(printable(f"contradiction in {contradiction.field}: {contradiction.why}"))
+        say(f"contradiction in {contradiction.field}: {contradiction.why}")
 
 
 def _ground(stated: Stated) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import printable, say
 from openfingym.cli.render import print_json, print_table
 from openfingym.errors import UsageError
 
@@ -52,12 +52,12 @@ def review(
                 change(opened, folder, words[0], words[1], who)
             else:
                 reject(opened, folder, words[0], who)
-        click.echo(printable(f"{folder.key}: {decision}, kept in {folder.path / 'decisions.jsonl'}"))
+        say(f"{folder.key}: {decision}, kept in {folder.path / 'decisions.jsonl'}")
     elif paper is not None:
         raise UsageError("say what is decided: accept; change FIELD VALUE; reject REASON")
     if html is not None or decision is None:
         pages = write_pages(opened, html or Path("review.html"))
-        click.echo(printable(f"{len(pages) - 1} papers: {pages[0]}"))
+        say(f"{len(pages) - 1} papers: {pages[0]}")
 
 
 @click.command()
@@ -90,7 +90,7 @@ def graph(forge: Path, only: str, form: str) -> None:
 
     with rebuild(ForgeFolder.open(forge).root) as base:
         shared = shared_graph(base, only=only)
-    click.echo(printable({"text": shared.text, "dot": shared.dot, "json": shared.json}[form]()))
+    say({"text": shared.text, "dot": shared.dot, "json": shared.json}[form]())
 
 
 @click.command()
@@ -112,4 +112,4 @@ def mark(forges: tuple[Path, ...], key: Path, as_json: bool) -> None:
     if as_json:
         print_json([result.as_json() for result in results])
     else:
-        click.echo(printable(side_by_side(results)))
+        say(side_by_side(results))

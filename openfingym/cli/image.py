@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from openfingym.cli.printable import say
+
 
 @click.group()
 def image() -> None:
@@ -18,4 +20,4 @@ def build(base: str | None) -> None:
     """Build the agent image, unless the engine has it already."""
     from openfingym_runtime.images import ensure_agent_image
 
-    click.echo(ensure_agent_image(base, log=lambda line: click.echo(line, err=True)))
+    say(ensure_agent_image(base, log=lambda line: say(line, err=True)))

@@ -15,7 +15,7 @@ from openfingym.cli.forecast_report import report_command
 from openfingym.cli.ledger_passes import advance, import_history, resolve
 from openfingym.cli.ledger_place import SIMULATED, connected, folder_of, folder_option, place_options
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import one_line, printable
+from openfingym.cli.printable import one_line, say
 from openfingym.cli.render import print_json, print_table
 from openfingym.errors import UsageError
 
@@ -76,7 +76,7 @@ def list_questions(
         print_json(rows)
         return
     if not rows:
-        click.echo("no such questions" if state or round_name or only_open else "no questions yet")
+        say("no such questions" if state or round_name or only_open else "no questions yet")
         return
     print_table(
         "",
@@ -86,7 +86,7 @@ def list_questions(
         optional=["asked", "form", "resolved from"],
     )
     if len(rows) == limit:
-        click.echo(f"the first {limit}; see more with --limit", err=True)
+        say(f"the first {limit}; see more with --limit", err=True)
 
 
 @ledger.command()
@@ -120,15 +120,15 @@ def show(question: str, receipts: Path | None, address: str | None, folder: Path
         print_json({**known, "forecasts": made})
         return
     asked = known["question"]
-    click.echo(printable(f"{asked['id']}  {known['state']}{f'  {SIMULATED}' if known['simulated'] else ''}"))
+    say(f"{asked['id']}  {known['state']}{f'  {SIMULATED}' if known['simulated'] else ''}")
     for line in (asked["text"], asked["rules"], known["reason"]):
         if line:
-            click.echo(printable(line))
+            say(line)
     for resolution in known["resolutions"]:
         truth = resolution["truth"]
         told = "no truth" if truth is None else f"truth {json.dumps(truth, ensure_ascii=False)}"
         origin = f"{resolution['source']} {resolution['vintage']}"
-        click.echo(printable(f"{resolution['kind']} {resolution['fetched_at']}: {told}, {origin}".rstrip()))
+        say(f"{resolution['kind']} {resolution['fetched_at']}: {told}, {origin}".rstrip())
     _print_forecasts(made)
 
 
@@ -177,13 +177,11 @@ def status(address: str | None, folder: Path | None, as_json: bool) -> None:
         [(state, counts["questions"][state], counts["counting"][state]) for state in STATES],
         right=["questions", "forecasts that count"],
     )
-    click.echo(
-        f"{counts['forecasts']} forecasts, {counts['due']} questions due, {counts['log_entries']} entries in the log"
-    )
+    say(f"{counts['forecasts']} forecasts, {counts['due']} questions due, {counts['log_entries']} entries in the log")
     if counts["next_due"]:
-        click.echo(f"next due {counts['next_due']}")
+        say(f"next due {counts['next_due']}")
     for name, now in counts["clocks"].items():
-        click.echo(printable(f"clock {name}: {now}  {SIMULATED}"))
+        say(f"clock {name}: {now}  {SIMULATED}")
 
 
 @ledger.command()
@@ -207,7 +205,7 @@ def verify(earlier: Path | None, folder: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"entries": checked.entries, "head": checked.head, "root": checked.root})
     else:
-        click.echo(f"intact: {checked.entries} entries, head {checked.head}, root {checked.root}")
+        say(f"intact: {checked.entries} entries, head {checked.head}, root {checked.root}")
 
 
 @ledger.command()
@@ -230,8 +228,8 @@ def sync(runs: tuple[Path, ...], address: str | None, folder: Path | None, as_js
     for row in synced:
         what = f"{row.result.task} {row.result.agent}: {row.result.state}"
         total = "" if row.result.total is None else f", total {row.result.total:.4g}"
-        click.echo(printable(f"{row.folder}: {what}{total}{'' if row.changed else ', not resolved yet'}"))
-    click.echo(f"{sum(row.changed for row in synced)} of {len(synced)} deferred results are settled now")
+        say(f"{row.folder}: {what}{total}{'' if row.changed else ', not resolved yet'}")
+    say(f"{sum(row.changed for row in synced)} of {len(synced)} deferred results are settled now")
 
 
 def _line(row: Mapping[str, Any]) -> tuple[object, ...]:

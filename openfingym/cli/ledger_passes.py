@@ -14,7 +14,7 @@ import click
 
 from openfingym.cli.ledger_place import SIMULATED, connected, place_options
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import printable, say
 from openfingym.cli.render import print_json
 from openfingym.errors import UsageError
 
@@ -89,7 +89,7 @@ def advance(clock: str, moment: str, address: str | None, folder: Path | None) -
     from openfingym.questions import moment_ns
 
     with connected(address, folder) as client:
-        click.echo(f"{printable(clock)}: {client.questions.advance(clock, moment_ns(moment))}  {SIMULATED}")
+        say(f"{printable(clock)}: {client.questions.advance(clock, moment_ns(moment))}  {SIMULATED}")
 
 
 @click.command("import")
@@ -120,7 +120,7 @@ def import_history(
     if as_json:
         print_json(replayed)
     else:
-        click.echo(
+        say(
             f"{replayed['questions']} questions, {replayed['forecasts']} forecasts, "
             f"{replayed['scored']} questions scored, "
             f"{replayed['void']} void; clock {printable(name)}: {replayed['now']}  {SIMULATED}"
@@ -146,8 +146,8 @@ def _print_pass(done: Mapping[str, Any], *, as_json: bool, line: bool = False) -
         line: whether the JSON is put on one line, as where many passes follow each other.
     """
     if as_json:
-        click.echo(json.dumps(done) if line else json.dumps(done, indent=2))
+        say(json.dumps(done) if line else json.dumps(done, indent=2))
         return
-    click.echo(", ".join(f"{done[name]} {name}" for name in NUMBERS if done[name]) or "nothing is due")
+    say(", ".join(f"{done[name]} {name}" for name in NUMBERS if done[name]) or "nothing is due")
     for question, reason in done["problems"].items():
-        click.echo(printable(f"  {question}: {reason}"), err=True)
+        say(f"  {question}: {reason}", err=True)

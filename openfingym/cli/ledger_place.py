@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from openfingym.cli.printable import say
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def connected(address: str | None, folder: Path | None) -> Iterator[VerifierClie
     state = folder_of(folder)
     # With the packages of rollouts that wait for their result: resolving their questions may score them.
     with (
-        start_on(state, unsettled_packages(state), lambda line: click.echo(line, err=True)) as embedded,
+        start_on(state, unsettled_packages(state), lambda line: say(line, err=True)) as embedded,
         VerifierClient(uds=embedded.uds, admin_token=embedded.admin_token) as client,
     ):
         yield client

@@ -11,6 +11,7 @@ from openfingym.cli.choices import SPLITS
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import backend_option, out_option, verifier_option
 from openfingym.cli.player_server import idle_option, token_file_option, token_of
+from openfingym.cli.printable import say
 
 
 @click.command()
@@ -81,7 +82,7 @@ def mcp(
             sessions=sessions,
             idle_s=idle_s,
             token=token,
-            ready=lambda url: click.echo(f"serving {name} ({split}) on {url}", err=True),
+            ready=lambda url: say(f"serving {name} ({split}) on {url}", err=True),
         )
         return
     from openfingym.training.mcp.stdio import serve as serve_one
@@ -89,4 +90,4 @@ def mcp(
     # On stderr: the standard output carries the protocol.
     message = serve_one(terms)
     if message is not None:
-        click.echo(message, err=True)
+        say(message, err=True)

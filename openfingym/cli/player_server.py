@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import click
 
+from openfingym.cli.printable import say
+
 C = TypeVar("C", bound=Callable[..., object])
 
 
@@ -55,5 +57,5 @@ def token_of(file: Path | None, host: str, port: int) -> str | None:
         make_token(file)
         return read_token(file)
     if not is_loopback(host):
-        click.echo(f"anybody who reaches {host}:{port} may play; --token-file asks them for a token", err=True)
+        say(f"anybody who reaches {host}:{port} may play; --token-file asks them for a token", err=True)
     return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import click
+
 # In order: C0 without tab and line feed, DEL and C1; marks and overrides of direction with the line separators among
 # them; isolates; surrogates.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -28,3 +30,14 @@ def one_line(text: str, longest: int) -> str:
     """
     text = printable(" ".join(text.split()))
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a line, as :func:`click.echo` does, with all that would be a command to a terminal shown as an escape.
+
+    Args:
+        text: what is printed; the names and words in it may be anybody's.
+        err: whether to print to the standard error stream.
+        nl: whether to end the line.
+    """
+    click.echo(printable(str(text)), err=err, nl=nl)

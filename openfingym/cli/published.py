@@ -9,6 +9,7 @@ import click
 
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import json_option, real_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def published(
         digest=digest,
         seed=seed,
         only=only,
-        tell=lambda name: click.echo(f"{name} ...", err=True),
+        tell=lambda name: say(f"{name} ...", err=True),
     )
     if as_json:
         print_json(score.to_dict())
@@ -95,14 +96,14 @@ def _print(score: PublishedScore) -> None:
         right=right,
         optional=["generated", "real", "repeats"],
     )
-    click.echo(f"paper: {score.paper}; {score.table}\ncode: {score.code}")
+    say(f"paper: {score.paper}; {score.table}\ncode: {score.code}")
     places = list(dict.fromkeys(figure.place for value in score.values for figure in value.paper))
     for heading, lines in (
         ("do not set them beside the paper's without these differences:", score.differs),
         ("assumed, or done otherwise:", score.assumed),
         ("where the paper's own figures stand:", places or ["none were at hand"]),
     ):
-        click.echo("\n".join([heading, *(f"  - {line}" for line in lines)]))
+        say("\n".join([heading, *(f"  - {line}" for line in lines)]))
 
 
 def _with_sd(mean: float, sd: float | None) -> str:

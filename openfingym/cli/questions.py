@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.questions_list import list_command, prove_command, show_command
 from openfingym.cli.render import print_json, print_table
 from openfingym.errors import OpenFinGymError
@@ -67,7 +68,7 @@ def lint(ctx: click.Context, file: Path, strict: bool, as_json: bool) -> None:
         columns = ["place", "rule", "severity", "found", "advice"]
         if rows:
             print_table("Findings", columns, [[str(row[column]) for column in columns] for row in rows])
-        click.echo(f"{count} questions, {len(rows)} findings, {errors} errors")
+        say(f"{count} questions, {len(rows)} findings, {errors} errors")
     if errors:
         ctx.exit(1)
 
@@ -102,9 +103,9 @@ def import_command(file: Path, name: str | None, tools: str, to: Path, as_json: 
         print_json({"name": chosen, "questions": count, "by_rule": by_rule, "task": str(folder), "kept": str(kept)})
         return
     groups = Counter("/".join(question.reference.group) or "none" for question in imported)
-    click.echo(f"{count} questions ({', '.join(f'{group}: {size}' for group, size in sorted(groups.items()))})")
-    click.echo(f"{by_rule} have an answer that rules compare; {count - by_rule} are for a judge")
-    click.echo(f"play them: openfingym run {folder} --agent react --model MODEL")
+    say(f"{count} questions ({', '.join(f'{group}: {size}' for group, size in sorted(groups.items()))})")
+    say(f"{by_rule} have an answer that rules compare; {count - by_rule} are for a judge")
+    say(f"play them: openfingym run {folder} --agent react --model MODEL")
 
 
 @questions.command()
@@ -162,7 +163,7 @@ def judge(
         return
     rows = [[name.replace("_", " "), _shown(value)] for name, value in values.items()]
     print_table("Judged", ["what", "value"], rows)
-    click.echo(f"details: {path}")
+    say(f"details: {path}")
 
 
 def _shown(value: object) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 from openfingym.errors import UsageError
 
@@ -59,7 +60,7 @@ def list_command(suite: str, tiers: tuple[str, ...], tags: tuple[str, ...], part
     ]
     print_table(f"Questions of {suite}", ["N", "id", "asked as of", "question"], rows)
     counted = Counter(tag for entry in chosen for tag in entry.question.tags)
-    click.echo(f"{len(chosen)} questions; {', '.join(f'{tag} {count}' for tag, count in sorted(counted.items()))}")
+    say(f"{len(chosen)} questions; {', '.join(f'{tag} {count}' for tag, count in sorted(counted.items()))}")
 
 
 @click.command("show")
@@ -87,9 +88,9 @@ def show_command(suite: str, wanted: str, with_program: bool, as_json: bool) -> 
     # Last and by itself, so that it can be copied and run.
     program = values.pop("program", None)
     for name, value in values.items():
-        click.echo(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+        say(f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
     if program:
-        click.echo(f"\n{program}")
+        say(f"\n{program}")
 
 
 @click.command("prove")
@@ -114,10 +115,8 @@ def prove_command(
         print_json({"proved": len(proofs) - len(faulty), "faulty": dict(faulty), "most_calls": most})
     else:
         for wanted, faults in faulty:
-            click.echo(f"{wanted}: {'; '.join(faults)}")
-        click.echo(
-            f"{len(proofs) - len(faulty)} of {len(proofs)} questions proved; at most {most} calls of tools an answer"
-        )
+            say(f"{wanted}: {'; '.join(faults)}")
+        say(f"{len(proofs) - len(faulty)} of {len(proofs)} questions proved; at most {most} calls of tools an answer")
     if faulty:
         ctx.exit(1)
 

@@ -10,7 +10,7 @@ import click
 
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import json_option, real_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import printable, say
 from openfingym.cli.render import print_json, print_table
 from openfingym.errors import OpenFinGymError, ReceiptError, UsageError
 
@@ -108,7 +108,7 @@ def verify(
             document = _failed(path, error)
             # A receipt that does not hold (7) is worse than one that cannot be read (6).
             status = max(status, error.exit_code)
-            click.echo(printable(f"error: {document['reason']}"), err=True)
+            say(f"error: {document['reason']}", err=True)
         documents.append(document)
         if not as_json and document["holds"]:
             _print(document)
@@ -132,8 +132,8 @@ def open_labels(name: str, real: bool, out: Path) -> None:
     from openfingym.verifiers.opened import write_opened
 
     digest = write_opened(build(catalog.load_task(name, real=real)), out)
-    click.echo(f"{out}: the hidden data of {name}, to which its digest commits by {digest}")
-    click.echo("warning: who has this file knows the answers; scores made from now on prove nothing", err=True)
+    say(f"{out}: the hidden data of {name}, to which its digest commits by {digest}")
+    say("warning: who has this file knows the answers; scores made from now on prove nothing", err=True)
 
 
 def _verified(
@@ -221,17 +221,17 @@ def _print(document: dict[str, object]) -> None:
     steps = document["steps"]
     assert isinstance(steps, list)
     for step in steps:
-        click.echo(printable(f"{step['step']:<12} {step['detail']}"))
+        say(f"{step['step']:<12} {step['detail']}")
     if document["unproven"]:
         assert isinstance(document["unproven"], list)
-        click.echo(f"{'not proven':<12} what only the launcher says: {', '.join(document['unproven'])}")
+        say(f"{'not proven':<12} what only the launcher says: {', '.join(document['unproven'])}")
     if not document["key_pinned"]:
-        click.echo(
+        say(
             "warning: nobody vouches for the key, which is the receipt's own: it shows that nothing was changed since "
             "whoever holds that key made it. Ask the log's operator for its key and give it with --key",
             err=True,
         )
-    click.echo(printable(f"{document['path']}: the receipt holds"))
+    say(f"{document['path']}: the receipt holds")
 
 
 def _read(path: Path) -> Receipt:

@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import click
-
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import printable, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +27,7 @@ LINE_S = 5.0
 def print_json(value: object) -> None:
     """Print ``value`` as JSON on stdout."""
     # NaN and infinity are no JSON, and would break the programs that read it.
-    click.echo(json.dumps(value, indent=2, sort_keys=False, allow_nan=False))
+    say(json.dumps(value, indent=2, sort_keys=False, allow_nan=False))
 
 
 def print_table(
@@ -67,7 +65,7 @@ def print_table(
         if widths is not None and all(width >= min(full, ROOMY) for width, full in widths):
             break
     if widths is None:
-        click.echo("\n".join([title] * bool(title) + [_block(columns, row, shown) for row in cells]))
+        say("\n".join([title] * bool(title) + [_block(columns, row, shown) for row in cells]))
         return
     console.print(_table(title, columns, cells, right, dict(zip(shown, widths, strict=True))))
 
@@ -187,7 +185,7 @@ class TerminalProgress:
             self._status.update(text)
         elif self._lines and time.monotonic() - self._said > LINE_S:
             self._said = time.monotonic()
-            click.echo(text, err=True)
+            say(text, err=True)
 
     def __exit__(self, *_: object) -> None:
         if self._enabled:
@@ -230,7 +228,7 @@ class Counter:
         if self._drawn:
             self._bar.update(self._row, advance=1, description=name)
         elif self._total > 1 and not self._quiet:
-            click.echo(f"{self._done}/{self._total} {name}", err=True)
+            say(f"{self._done}/{self._total} {name}", err=True)
 
     def __exit__(self, *_: object) -> None:
         if self._drawn:

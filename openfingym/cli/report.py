@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from openfingym.cli.choices import REPORTED_BY
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import one_line
+from openfingym.cli.printable import one_line, say
 from openfingym.cli.render import TerminalProgress, print_json, print_table
 from openfingym.cli.report_baselines import baselines
 from openfingym.errors import UsageError
@@ -127,7 +127,7 @@ def compare(
     _show_report(made, each_task=each_task)
     for path in (csv, html):
         if path is not None:
-            click.echo(path.absolute())
+            say(path.absolute())
 
 
 def _write_run_pages(html: Path, runs: Sequence[RolloutResult], show: TerminalProgress) -> list[str]:
@@ -179,7 +179,7 @@ def _show_report(made: Report, *, each_task: bool) -> None:
     notes: set[str] = set()
     for kind in tables.kinds_of(made):
         name = data_name(kind)
-        click.echo(f"{one_line(name if name.isupper() else name.capitalize(), LONGEST)} data\n")
+        say(f"{one_line(name if name.isupper() else name.capitalize(), LONGEST)} data\n")
         for table in tables.tables_of(made, kind, (*tables.ON_TERMINAL, *(("tasks",) if each_task else ()))):
             _show_table(table, note=table.note not in notes)
             notes.add(table.note)
@@ -189,30 +189,30 @@ def _show_report(made: Report, *, each_task: bool) -> None:
         sentences, rest = tables.comparisons_in_words(made, kind)
         for sentence in (*sentences, rest):
             if sentence:
-                click.echo(one_line(sentence, LONGEST))
-        click.echo()
+                say(one_line(sentence, LONGEST))
+        say()
     models = tables.model_table(made)
     if models is not None:
         _show_table(models, note=True)
     _show_origins(made)
     for damaged in made.damaged[: tables.DAMAGED]:
-        click.echo(f"damaged, in no figure: {one_line(damaged.reason, LONGEST)}")
+        say(f"damaged, in no figure: {one_line(damaged.reason, LONGEST)}")
     if len(made.damaged) > tables.DAMAGED:
-        click.echo(f"and {len(made.damaged) - tables.DAMAGED:,} more damaged runs; --json names all")
+        say(f"and {len(made.damaged) - tables.DAMAGED:,} more damaged runs; --json names all")
 
 
 def _show_origins(made: Report) -> None:
     """Print how many runs there are, what they were made with, and what to beware of."""
     copies = f", {made.copies:,} copies left out" if made.copies else ""
-    click.echo(f"{made.runs:,} {'run' if made.runs == 1 else 'runs'}{copies}")
-    click.echo(f"{made.backed:,} of {made.scored:,} scores are backed by a receipt")
+    say(f"{made.runs:,} {'run' if made.runs == 1 else 'runs'}{copies}")
+    say(f"{made.backed:,} of {made.scored:,} scores are backed by a receipt")
     versions = ", ".join(f"{version} ({count:,})" for version, count in made.versions)
     if versions:
-        click.echo(f"made with openfingym {one_line(versions, LONGEST)}; compared by {__version__} on {made.made_at}")
+        say(f"made with openfingym {one_line(versions, LONGEST)}; compared by {__version__} on {made.made_at}")
     for caution in made.cautions:
-        click.echo(f"beware: {one_line(caution.sentence, LONGEST)}")
+        say(f"beware: {one_line(caution.sentence, LONGEST)}")
     for remark in made.questions.remarks if made.questions is not None else ():
-        click.echo(f"beware: {one_line(remark, LONGEST)}")
+        say(f"beware: {one_line(remark, LONGEST)}")
 
 
 def _show_table(table: TextTable, *, note: bool) -> None:
@@ -220,7 +220,7 @@ def _show_table(table: TextTable, *, note: bool) -> None:
     rows = [[one_line(text, LONGEST) for text in row] for row in table.rows]
     print_table(table.title, table.columns, rows, right=table.columns[table.left :], optional=table.optional)
     if note and table.note:
-        click.echo(f"{table.note}\n")
+        say(f"{table.note}\n")
 
 
 def _write(path: Path, text: str) -> None:
@@ -308,9 +308,9 @@ def tearsheet(
             }
         )
     else:
-        click.echo(path)
+        say(path)
         if trades_file is not None:
-            click.echo(trades_file.absolute())
+            say(trades_file.absolute())
 
 
 @report.command()
@@ -338,7 +338,7 @@ def surface(run_folder: Path, as_json: bool) -> None:
         for cost, earned in zip(returns.costs_bps, returns.total_return, strict=True)
     ]
     print_table("", columns, rows, right=columns)
-    click.echo(sentence(returns))
+    say(sentence(returns))
 
 
 report.add_command(baselines)

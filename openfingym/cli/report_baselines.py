@@ -10,6 +10,7 @@ import click
 
 from openfingym.cli.choices import FAMILIES
 from openfingym.cli.options import backend_option, json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import TerminalProgress, print_json, print_table, with_interval
 from openfingym.errors import UsageError
 
@@ -75,7 +76,7 @@ def baselines(
             ]
         )
     elif markdown:
-        click.echo(_markdown(rows, old, shown))
+        say(_markdown(rows, old, shown))
     else:
         _show(rows, old, shown)
 
@@ -173,25 +174,21 @@ def _show(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapp
                 right=["relative total", "total", "seconds"],
             )
     count = len({row.task for row in rows})
-    click.echo(f"{count} tasks, {len(rows)} results")
+    say(f"{count} tasks, {len(rows)} results")
     if any(row.relative_interval for row in rows):
-        click.echo(
+        say(
             "[low, high]: 95 % interval; where that of the relative total holds 1, agent and baseline cannot be told "
             "apart"
         )
-    click.echo(
+    say(
         "relative total: loss over the task's baseline, geometric mean over metrics; 1 is the baseline, lower is better"
     )
     for meaning in meanings_of(shown.values()):
-        click.echo(meaning)
-    click.echo(
-        "total: the source paper's loss; oracle and nop are checks: the best there is, and an agent that does nothing"
-    )
-    click.echo("seconds: of the whole rollout, the verifier's scoring included")
+        say(meaning)
+    say("total: the source paper's loss; oracle and nop are checks: the best there is, and an agent that does nothing")
+    say("seconds: of the whole rollout, the verifier's scoring included")
     if old:
-        click.echo(
-            f"stale: {len(old)} results are of tasks or programs that have changed since; measure again with --run"
-        )
+        say(f"stale: {len(old)} results are of tasks or programs that have changed since; measure again with --run")
 
 
 def _markdown(rows: Sequence[BaselineResult], old: set[tuple[str, str]], shown: Mapping[tuple[str, str], str]) -> str:

@@ -24,6 +24,7 @@ from openfingym.cli.options import (
     verifier_option,
 )
 from openfingym.cli.plan_options import RAY, PlanOptions
+from openfingym.cli.printable import say
 from openfingym.cli.rollout_tables import print_ended, print_intended
 from openfingym.cli.run_results import exit_status
 
@@ -205,9 +206,7 @@ def _say_how_to_go_on(work: Work | None, out: Path, *, again: bool) -> None:
     from openfingym.rollouts import RunFolder
 
     if work is None:
-        click.echo(
-            "interrupted before the first rollout; what was built is kept, and the same command goes on", err=True
-        )
+        say("interrupted before the first rollout; what was built is kept, and the same command goes on", err=True)
         return
     # Looked up anew, since rollouts have finished since the run was prepared.
     folder = RunFolder.look(out)
@@ -216,9 +215,7 @@ def _say_how_to_go_on(work: Work | None, out: Path, *, again: bool) -> None:
     resume = (
         f"with --attempts {1 + max(spec.attempt for spec in work.specs)} instead of --again" if again else "unchanged"
     )
-    click.echo(
-        f"interrupted: {finished} of {len(work.specs)} rollouts are finished and kept in {folder.root}", err=True
-    )
+    say(f"interrupted: {finished} of {len(work.specs)} rollouts are finished and kept in {folder.root}", err=True)
     if folder.has_open:
-        click.echo("answers to questions are kept too: broken off rollouts go on at the next one", err=True)
-    click.echo(f"to go on, run the same command {resume}; nothing was left running", err=True)
+        say("answers to questions are kept too: broken off rollouts go on at the next one", err=True)
+    say(f"to go on, run the same command {resume}; nothing was left running", err=True)

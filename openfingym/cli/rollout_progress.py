@@ -9,9 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-import click
-
-from openfingym.cli.printable import one_line
+from openfingym.cli.printable import one_line, say
 from openfingym.cli.render import TerminalProgress, with_interval
 from openfingym.results import RolloutResult
 from openfingym.rollouts.engine import RunWatcher
@@ -83,9 +81,9 @@ class RunReporter(RunWatcher):
         if self._quiet:
             return
         for agent, tasks in selection.skipped.items():
-            click.echo(f"left out: {agent} is not for {', '.join(tasks)}", err=True)
+            say(f"left out: {agent} is not for {', '.join(tasks)}", err=True)
         if work.done:
-            click.echo(f"{len(work.done)} of {len(work.specs)} rollouts are finished already in {self._out}", err=True)
+            say(f"{len(work.done)} of {len(work.specs)} rollouts are finished already in {self._out}", err=True)
 
     def started(self, spec: RolloutSpec) -> None:
         """See :class:`openfingym.rollouts.engine.RunWatcher`."""
@@ -114,7 +112,7 @@ class RunReporter(RunWatcher):
         if self._live is not None:
             self._live.say(line)
         elif not self._quiet:
-            click.echo(line, err=True)
+            say(line, err=True)
 
 
 class LiveProgress:

@@ -9,9 +9,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-import click
-
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import printable, say
 from openfingym.cli.render import print_json, print_table
 
 if TYPE_CHECKING:
@@ -105,21 +103,19 @@ def print_ended(results: Sequence[RolloutResult], out: Path, *, work: Work, wall
     if trained := sorted({result.split for result in results} - {"test"}):
         from openfingym.cli.run_results import split_line
 
-        click.echo(split_line(trained[0]))
+        say(split_line(trained[0]))
         return
-    click.echo(
+    say(
         "skill: as in the report, over tasks, a rejected run counted as the baseline, which is 0; higher is better; "
         "[low, high]: its 95 % interval, where there is enough for one"
     )
     if any(group.rejected for group in groups):
-        click.echo(
+        say(
             "penalized: the relative total, a rejected run counted as 100 times the baseline; lower is better, and a "
             "report ranks by it"
         )
-    click.echo(f"compare: openfingym report {out}")
-    click.echo(
-        f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else "")
-    )
+    say(f"compare: openfingym report {out}")
+    say(f"read what was done: openfingym view {out}" + (" --state rejected" if any(g.rejected for g in groups) else ""))
 
 
 def _print_groups(groups: Sequence[_Ended]) -> None:
@@ -155,7 +151,7 @@ def _print_counts(results: Sequence[RolloutResult], out: Path, work: Work, wall_
 
     resumed, unrun = len(work.done), len(work.specs) - len(results)
     if waiting := sum(result.state == "deferred" for result in results):
-        click.echo(
+        say(
             f"{waiting} deferred, until what they were asked is resolved: "
             f"openfingym ledger resolve && openfingym ledger sync {out}"
         )
@@ -163,9 +159,9 @@ def _print_counts(results: Sequence[RolloutResult], out: Path, work: Work, wall_
     before = f", {resumed} finished before" if resumed else ""
     where = f"; backend {', '.join(sorted({result.backend for result in results}))}" if results else ""
     nothing = "nothing was run" if unrun else "nothing was left to run"
-    click.echo((f"{ran} run in {duration(wall_s)}" if ran else nothing) + before + where)
+    say((f"{ran} run in {duration(wall_s)}" if ran else nothing) + before + where)
     if unrun:
-        click.echo(
+        say(
             f"{unrun} of {len(work.specs)} rollouts were left unrun, as the run's budget is reached; with a higher "
             "one, the same command goes on"
         )
@@ -178,17 +174,17 @@ def _print_errors(errors: Sequence[RolloutResult]) -> None:
     for result in errors[:SHOWN_ERRORS]:
         who = " ".join(filter(None, (result.task, result.agent, result.model)))
         whose = "the endpoint's failure" if result.boundary == "model" else "a failure of ours"
-        click.echo(f"{who} seed {result.seed}: {whose}, not a score: {printable(result.reason or '')}")
+        say(f"{who} seed {result.seed}: {whose}, not a score: {printable(result.reason or '')}")
     if len(errors) > SHOWN_ERRORS:
-        click.echo(f"and {len(errors) - SHOWN_ERRORS} more")
+        say(f"and {len(errors) - SHOWN_ERRORS} more")
     again = sum(not result.told for result in errors)
     if again:
-        click.echo(
+        say(
             "run the same command with --retry error to redo "
             f"{'it' if again == len(errors) == 1 else f'{again} of them'}"
         )
     if again < len(errors):
-        click.echo(
+        say(
             f"{len(errors) - again} were told something of hidden data first: another try would be a second one; "
             "--again makes new attempts"
         )
@@ -242,19 +238,19 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
         for g in groups
     ]
     print_table("", columns, rows, right=columns[2:], optional=["tasks"])
-    click.echo(f"tasks: {', '.join(tasks)}")
+    say(f"tasks: {', '.join(tasks)}")
     if plan.models:
-        click.echo(
+        say(
             "expected: if the rest costs what the finished ones did; at most: by the limits on cost, or on tokens at a "
             "known price,"
         )
-        click.echo("which the last answer of each may go over")
+        say("which the last answer of each may go over")
     bounds = ([] if plan.budget.cost_usd is None else [f"${plan.budget.cost_usd:g}"]) + (
         [] if plan.budget.tokens is None else [f"{plan.budget.tokens:,} tokens"]
     )
     if bounds:
-        click.echo(f"of all together: no rollout of a model begins once {' or '.join(bounds)} are spent")
-    click.echo(f"a dry run: {len(work.missing)} of {len(work.specs)} rollouts would be run into {out}, and none was")
+        say(f"of all together: no rollout of a model begins once {' or '.join(bounds)} are spent")
+    say(f"a dry run: {len(work.missing)} of {len(work.specs)} rollouts would be run into {out}, and none was")
 
 
 def _by_agent(results: Iterable[RolloutResult]) -> list[list[RolloutResult]]:

@@ -10,6 +10,7 @@ import click
 
 from openfingym.cli.ledger_place import folder_of, folder_option
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.rounds_place import (
     FAILED,
@@ -81,15 +82,15 @@ def init(definition: str, clock: str | None, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    click.echo(title(book))
-    click.echo(f"  clock    {clock_line(book)}")
-    click.echo(f"  first    {first.week}, generated {utc_text(first.generated_ns)}")
-    click.echo(f"  folder   {book.folder}")
+    say(title(book))
+    say(f"  clock    {clock_line(book)}")
+    say(f"  first    {first.week}, generated {utc_text(first.generated_ns)}")
+    say(f"  folder   {book.folder}")
     if not series.moved:
-        click.echo(f"Go on with `openfingym rounds tick {series.name}`.")
+        say(f"Go on with `openfingym rounds tick {series.name}`.")
         return
     weeks = " --weeks N" if series.weeks is None else ""
-    click.echo(
+    say(
         f"Go on with `openfingym rounds run {series.name}{weeks} --agent NAME`, or step by step with "
         f"`openfingym rounds tick {series.name} --now TIME`."
     )
@@ -112,7 +113,6 @@ def tick(
     It may come at any time, from cron, and as often as one likes. What could not be done is on stderr, the exit status
     is 4 then, and the next tick tries again.
     """
-    from openfingym.cli.printable import printable
     from openfingym.questions import moment_ns, utc_text
     from openfingym.rounds.book import Book
     from openfingym.rounds.tick import tick as do
@@ -137,7 +137,7 @@ def tick(
         _print_actions(book, document)
     for fault in done.faults:
         # A fault of the series as a whole has no week.
-        click.echo(printable(f"error: {fault.week} {fault.reason}".replace("  ", " ")), err=True)
+        say(f"error: {fault.week} {fault.reason}".replace("  ", " "), err=True)
     if done.faults:
         ctx.exit(FAILED)
 
@@ -170,7 +170,7 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
         }
         print_json(document)
         return
-    click.echo(f"{title(book)}; {clock_line(book)}, now {utc_text(state.now_ns)}")
+    say(f"{title(book)}; {clock_line(book)}, now {utc_text(state.now_ns)}")
     rows = [
         (
             row.week,
@@ -187,10 +187,10 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
     if rows:
         print_table("", columns, rows, right=("questions", "settled", "forecasts"), optional=("settled",))
     else:
-        click.echo("no round yet")
+        say("no round yet")
     if state.earlier:
-        click.echo(f"and {state.earlier} earlier rounds")
-    click.echo(f"next: {state.next_what} at {utc_text(state.next_ns)}")
+        say(f"and {state.earlier} earlier rounds")
+    say(f"next: {state.next_what} at {utc_text(state.next_ns)}")
 
 
 @rounds.command()
@@ -221,22 +221,22 @@ def report(series: str | None, folder: Path | None, html: Path | None, as_json: 
     if as_json:
         print_json(about(book) | made.to_dict())
         return
-    click.echo(title(book))
+    say(title(book))
     if isinstance(made, SeasonReport):
         print_season_report(made)
     else:
         print_forecast_report(made)
     if not made.forecasts:
-        click.echo(f"Nothing is scored yet; `openfingym rounds status {book.series.name}` says when something will be.")
+        say(f"Nothing is scored yet; `openfingym rounds status {book.series.name}` says when something will be.")
     if html is not None:
-        click.echo(html.absolute())
+        say(html.absolute())
 
 
 def _print_actions(book: Book, document: dict[str, Any]) -> None:
     """Print what a tick has done."""
-    click.echo(f"{title(book)}; {clock_line(book)}, now {document['now']}")
+    say(f"{title(book)}; {clock_line(book)}, now {document['now']}")
     rows = [(action["at"], action["round"] or "-", action["what"], action["detail"]) for action in document["done"]]
     if rows:
         print_table("", ["at", "round", "done", "detail"], rows)
     else:
-        click.echo("nothing was due")
+        say("nothing was due")

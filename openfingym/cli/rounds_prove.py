@@ -8,7 +8,7 @@ import click
 
 from openfingym.cli.ledger_place import folder_option
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
 from openfingym.cli.rounds_place import about, opened_ledger, series_argument, title, verifier_option
 
@@ -36,7 +36,7 @@ def prove(
 
     book = Book.find(series)
     if not as_json:
-        click.echo(title(book))
+        say(title(book))
     rows, well = [], True
     with opened_ledger(verifier, folder) as ledger:
         for name, proof in prove_generation(book, ledger, weeks):
@@ -44,13 +44,13 @@ def prove(
             well = well and proof.proved
             if not as_json:
                 said = "proved" if proof.proved else "NOT PROVED"
-                click.echo(printable(f"{proof.week}  {name}  {proof.questions} questions  {said}  {proof.digest}"))
+                say(f"{proof.week}  {name}  {proof.questions} questions  {said}  {proof.digest}")
                 for difference in proof.differences:
-                    click.echo(printable(f"  {difference}"), err=True)
+                    say(f"  {difference}", err=True)
     if as_json:
         print_json(about(book) | {"holds": well, "proofs": rows})
     elif not rows:
-        click.echo("no round was generated yet")
+        say("no round was generated yet")
     if not well:
-        click.echo("What another version of openfingym generated differs too: prove with the one that asked.", err=True)
+        say("What another version of openfingym generated differs too: prove with the one that asked.", err=True)
         ctx.exit(UNPROVED)

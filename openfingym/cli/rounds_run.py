@@ -12,7 +12,7 @@ import click
 from openfingym.cli.ledger_place import folder_of, folder_option
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
 from openfingym.cli.options import json_option, quiet_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
 from openfingym.cli.rounds_place import (
     FAILED,
@@ -124,7 +124,7 @@ def run(
     publish = None if verifier and folder is None else publisher(book, folder_of(folder))
     listener = _ignore if quiet or as_json else _print_event
     if listener is _print_event:
-        click.echo(f"{title(book)}; {clock_line(book)}")
+        say(f"{title(book)}; {clock_line(book)}")
     with (
         # Only one process plays a series at a time.
         book.running(),
@@ -149,7 +149,7 @@ def run(
     # Otherwise they were printed as they came.
     if quiet or as_json:
         for fault in played.faults:
-            click.echo(printable(f"error: {fault.week} {fault.reason}".replace("  ", " ")), err=True)
+            say(f"error: {fault.week} {fault.reason}".replace("  ", " "), err=True)
     if played.faults:
         ctx.exit(FAILED)
 
@@ -182,13 +182,13 @@ def _print_event(event: Any) -> None:
 
     if isinstance(event, TickFailure):
         # A failure of the series as a whole has no week.
-        click.echo(printable(f"error: {event.week} {event.reason}".replace("  ", " ")), err=True)
+        say(f"error: {event.week} {event.reason}".replace("  ", " "), err=True)
     elif isinstance(event, Forecasted):
         counts = ", ".join(f"{count} {state}" for state, count in sorted(event.counts.items()))
-        click.echo(printable(f"{event.week:9} forecast   {event.agent}: {counts or 'nothing'}"))
+        say(f"{event.week:9} forecast   {event.agent}: {counts or 'nothing'}")
     else:
         week = event.week or utc_text(event.at_ns)[:10]
-        click.echo(printable(f"{week:9} {event.what:10} {event.detail}"))
+        say(f"{week:9} {event.what:10} {event.detail}")
 
 
 def _document(book: Book, played: SeriesOutcome) -> dict[str, Any]:
@@ -212,14 +212,14 @@ def _print_end(book: Book, played: SeriesOutcome) -> None:
     from openfingym.questions import utc_text
 
     name = book.series.name
-    click.echo(f"now {utc_text(played.now_ns)}, by the clock of {name}")
+    say(f"now {utc_text(played.now_ns)}, by the clock of {name}")
     if played.complete:
-        click.echo(f"Every question is settled: `openfingym rounds report {name}`.")
+        say(f"Every question is settled: `openfingym rounds report {name}`.")
     elif played.faults:
-        click.echo("It stopped; the same command goes on from here.")
+        say("It stopped; the same command goes on from here.")
     elif played.again_ns is not None:
-        click.echo(f"Come again after {utc_text(played.again_ns)}.")
+        say(f"Come again after {utc_text(played.again_ns)}.")
     elif played.unsettled:
-        click.echo(f"{played.unsettled} questions wait for their truth; more --weeks go on.")
+        say(f"{played.unsettled} questions wait for their truth; more --weeks go on.")
     if played.receipt is not None:
-        click.echo(f"A receipt: `openfingym receipt verify {shlex.quote(str(played.receipt))}`")
+        say(f"A receipt: `openfingym receipt verify {shlex.quote(str(played.receipt))}`")

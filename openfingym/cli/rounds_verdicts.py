@@ -11,7 +11,7 @@ import click
 
 from openfingym.cli.ledger_place import folder_option
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import one_line, printable
+from openfingym.cli.printable import one_line, say
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.rounds_place import about, opened_ledger, series_argument, title, verifier_option
 from openfingym.errors import UsageError
@@ -91,18 +91,18 @@ def verdicts(
             document["agreement_with_record"] = asdict(record) | {"share": record.share}
         print_json(about(book) | document)
         return
-    click.echo(title(book))
+    say(title(book))
     if named:
         _print_case(cases[0])
     elif cases:
         rows = [(_line(case.question), case.state, _proposed(case), _line(case.text)) for case in cases]
         print_table("", ["question", "state", "proposed", "text"], rows)
     else:
-        click.echo("nothing waits for a verdict")
+        say("nothing waits for a verdict")
     if agreed.share is not None:
-        click.echo(f"proposals agree with {100 * agreed.share:.0f} % of {agreed.compared} verdicts")
+        say(f"proposals agree with {100 * agreed.share:.0f} % of {agreed.compared} verdicts")
     if record is not None and record.share is not None:
-        click.echo(
+        say(
             f"proposals of the rules agree with {100 * record.share:.0f} % of {record.compared} outcomes that the "
             f"simulated world records; {record.decided - record.compared} are indeterminate"
         )
@@ -119,13 +119,13 @@ def _line(text: str) -> str:
 
 def _print_case(case: VerdictCase) -> None:
     """Print one question with its proposal, its evidence, and the opinions on it."""
-    click.echo(printable(f"{case.question}\n{case.text}"))
+    say(f"{case.question}\n{case.text}")
     state = f"{case.state}{f': {case.outcome}' if case.outcome else ''}{', in the ledger' if case.entered else ''}"
-    click.echo(f"  state     {state}")
-    click.echo(printable(f"  proposed  {_proposed(case)}: {case.proposal.get('reason', '')}"))
+    say(f"  state     {state}")
+    say(f"  proposed  {_proposed(case)}: {case.proposal.get('reason', '')}")
     findings: list[dict[str, Any]] = list(case.evidence.get("findings", ()))
     for finding in findings:
         source = f"{finding.get('source') or '-'}{' (official)' if finding.get('official') else ''}"
-        click.echo(printable(f"  {finding.get('says')}: {source}: {finding.get('quotation') or finding.get('note')}"))
+        say(f"  {finding.get('says')}: {source}: {finding.get('quotation') or finding.get('note')}")
     for opinion in case.opinions:
-        click.echo(printable(f"  {opinion.by}, {opinion.at}: {opinion.outcome}: {opinion.reason}"))
+        say(f"  {opinion.by}, {opinion.at}: {opinion.outcome}: {opinion.reason}")

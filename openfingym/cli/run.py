@@ -29,6 +29,7 @@ from openfingym.cli.options import (
     split_option,
     verifier_option,
 )
+from openfingym.cli.printable import say
 from openfingym.cli.render import TerminalProgress, print_json
 from openfingym.cli.run_results import exit_status, print_results
 from openfingym.cli.seconds import Seconds
@@ -205,13 +206,13 @@ def run(
     if backend == "docker":
         from openfingym_runtime.images import ensure_agent_image
 
-        ensure_agent_image(log=lambda line: click.echo(line, err=True))
+        ensure_agent_image(log=lambda line: say(line, err=True))
 
     def notice(line: str) -> None:
         if show.console is not None:
             show.console.print(line, markup=False, soft_wrap=True)
         elif not quiet:
-            click.echo(line, err=True)
+            say(line, err=True)
 
     with TerminalProgress(enabled=not (as_json or quiet)) as show, noticing(notice):
         show(f"building {', '.join(names)}")

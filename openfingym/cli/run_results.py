@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import click
-
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import printable, say
 from openfingym.cli.render import number, print_table, typed, with_interval
 
 if TYPE_CHECKING:
@@ -110,11 +108,9 @@ def print_results(results: list[RolloutResult]) -> None:
     for result in results:
         _print_notes(result)
     _print_legend(results)
-    click.echo(
-        f"details: {typed(results[0].path)}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else "")
-    )
+    say(f"details: {typed(results[0].path)}" + (f" and {len(results) - 1} more beside it" if len(results) > 1 else ""))
     if any(result.turns for result in results):
-        click.echo(f"read what was done: openfingym view {typed(results[0].path)}")
+        say(f"read what was done: openfingym view {typed(results[0].path)}")
 
 
 def _print_notes(result: RolloutResult) -> None:
@@ -122,44 +118,42 @@ def _print_notes(result: RolloutResult) -> None:
     if result.turns:
         cost = "cost unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
         tokens = f"{result.prompt_tokens} + {result.completion_tokens} tokens"
-        click.echo(f"{result.task}: {result.model or 'its own model'}: {result.turns} answers, {tokens}, {cost}")
+        say(f"{result.task}: {result.model or 'its own model'}: {result.turns} answers, {tokens}, {cost}")
     if result.reason:
-        click.echo(f"{result.task}: {result.state}: {printable(result.reason)}")
+        say(f"{result.task}: {result.state}: {printable(result.reason)}")
     if result.split != "test":
-        click.echo(f"{result.task}: {split_line(result.split, result.instance)}")
+        say(f"{result.task}: {split_line(result.split, result.instance)}")
     if result.tape != "given":
-        click.echo(f"{result.task}: {TAPES[result.tape]}")
+        say(f"{result.task}: {TAPES[result.tape]}")
     if result.session is not None:
-        click.echo(f"{result.task}: {session_line(result.session)}")
+        say(f"{result.task}: {session_line(result.session)}")
     if result.questions is not None:
-        click.echo(f"{result.task}: {questions_line(result.questions)}")
+        say(f"{result.task}: {questions_line(result.questions)}")
     for flag in result.flags:
-        click.echo(f"{result.task}: flagged by the verifier: {flag}")
+        say(f"{result.task}: flagged by the verifier: {flag}")
 
 
 def _print_legend(results: list[RolloutResult]) -> None:
     """Print what the figures of the table mean, and under which policy they are shown."""
     from openfingym.adversarial.marks import meanings_of, skill_of
 
-    click.echo(
-        "total: the task's loss, the source paper's where it has one, verified on the private fold, lower is better"
-    )
-    click.echo(
+    say("total: the task's loss, the source paper's where it has one, verified on the private fold, lower is better")
+    say(
         "relative total: each metric's loss over the baseline's, geometric mean; 1 is the baseline, lower is better; "
         "this one ranks"
     )
     verifier_s = [result.verifier_s for result in results if result.verifier_s is not None]
     if verifier_s:
-        click.echo(f"seconds: the agent's own; the verifier took {sum(verifier_s):.1f} s beside them")
+        say(f"seconds: the agent's own; the verifier took {sum(verifier_s):.1f} s beside them")
     if any(result.relative_interval for result in results):
-        click.echo(
+        say(
             "[low, high]: 95 % interval; where that of the relative total holds 1, agent and baseline cannot be told "
             "apart"
         )
     for meaning in meanings_of(map(skill_of, results)):
-        click.echo(meaning)
+        say(meaning)
     for policy, disclosure, season in dict.fromkeys(
         (result.policy, result.disclosure, result.season) for result in results
     ):
         if policy is not None and disclosure is not None:
-            click.echo(POLICIES[policy, disclosure].format(season=season))
+            say(POLICIES[policy, disclosure].format(season=season))

@@ -8,6 +8,7 @@ import click
 
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import json_option, real_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import number, print_json, print_table, with_interval
 
 FILE = click.Path(path_type=Path)
@@ -49,11 +50,11 @@ def score(name: str, submission: Path, truth: Path, real: bool, as_json: bool) -
     rows.append(("relative total", *(with_interval(fold.relative_total, fold.relative_interval) for fold in both), "1"))
     right = ["public fold", "private fold", f"{card.baseline} (private)"]
     for remark in card.warnings:
-        click.echo(f"warning: {remark}", err=True)
+        say(f"warning: {remark}", err=True)
     print_table(f"{card.task}: {card.data_kind} data", ["metric", *right], rows, right=right)
     if card.private.relative_interval is not None:
-        click.echo("[low, high]: 95 % interval, for what other hidden rows of the same market would have given")
-    click.echo(
+        say("[low, high]: 95 % interval, for what other hidden rows of the same market would have given")
+    say(
         "total: the source paper's loss, lower is better; relative total: each metric's loss over the baseline's, "
         "geometric mean, 1 is the baseline"
     )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
-from openfingym.cli.printable import one_line
+from openfingym.cli.printable import one_line, say
 from openfingym.cli.render import print_table
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ def print_season_report(report: SeasonReport) -> None:
     for season in report.seasons:
         _print_season(season)
     if report.damaged_records:
-        click.echo(f"{report.damaged_records:,} lines of records could not be read; costs may be incomplete.")
+        say(f"{report.damaged_records:,} lines of records could not be read; costs may be incomplete.")
 
 
 def _print_season(season: DataKindReport) -> None:
@@ -42,11 +40,11 @@ def _print_season(season: DataKindReport) -> None:
     )
     from openfingym.reports.seasons.page import KINDS, labels, season_facts
 
-    click.echo(KINDS[season.data_kind])
+    say(KINDS[season.data_kind])
     for name, text in season_facts(season).items():
         if text:
-            click.echo(f"  {name:<12} {one_line(text, 400)}")
-    click.echo()
+            say(f"  {name:<12} {one_line(text, 400)}")
+    say()
     names = names_of(season, labels(season))
     _print_grid(overall_grid(season, names), ends=True)
     _print_grid(quadrant_grid(season, names))
@@ -65,11 +63,11 @@ def _print_season(season: DataKindReport) -> None:
     _print_grid(states_grid(season))
     apart = sum(pair.verdict in {"better", "worse"} for pair in season.pairs)
     if season.pairs:
-        click.echo(
+        say(
             f"{apart} of {len(season.pairs)} pairs can be told apart "
             "(variances clustered by week and subject, Holm-adjusted, 5 %)."
         )
-    click.echo()
+    say()
 
 
 def _print_grid(grid: Grid, *, ends: bool = False, note: bool = True) -> None:
@@ -98,5 +96,5 @@ def _print_grid(grid: Grid, *, ends: bool = False, note: bool = True) -> None:
     texts = columns[-1:] if grid.key == "mistakes" else []
     print_table(grid.title, columns, rows, right=[heading for heading in columns[1:] if heading not in texts])
     if note and grid.note:
-        click.echo(grid.note)
-    click.echo()
+        say(grid.note)
+    say()

@@ -10,6 +10,7 @@ import click
 
 from openfingym.cli.completion import complete_agent
 from openfingym.cli.options import backend_option, json_option, out_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 from openfingym.digests import sha256_of
 from openfingym.errors import DataError, TapeError
@@ -55,16 +56,15 @@ def verify(ctx: click.Context, path: Path, as_json: bool) -> None:
     The exit status is 6 where it is cut or damaged; what is wrong and where is on stderr. Whoever can write a tape can
     write another one: compare the digest with one that you were given.
     """
-    from openfingym.cli.printable import printable
     from openfingym.market.tape_summary import summarize
 
     summary = summarize(path)
     if as_json:
         print_json({name: getattr(summary, name) for name in ("state", "fault", "digest", "records")})
     elif summary.fault is None:
-        click.echo(f"complete: {summary.records:,} records, digest {summary.digest}")
+        say(f"complete: {summary.records:,} records, digest {summary.digest}")
     if summary.fault is not None:
-        click.echo(printable(f"error: {summary.fault}"), err=True)
+        say(f"error: {summary.fault}", err=True)
         ctx.exit(TapeError.exit_code)
 
 
@@ -106,7 +106,7 @@ def replay(ctx: click.Context, path: Path, agent: str | None, backend: str, out:
             "", ["replay of", str(path)], [(name, "-" if value is None else value) for name, value in document.items()]
         )
     if comparison.difference is not None:
-        click.echo(f"error: {comparison.difference}", err=True)
+        say(f"error: {comparison.difference}", err=True)
         ctx.exit(TapeError.exit_code)
 
 

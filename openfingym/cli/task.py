@@ -11,7 +11,7 @@ import click
 from openfingym.cli.choices import BACKENDS, FAMILIES
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import instance_option, json_option, real_option, split_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import say
 from openfingym.cli.render import Counter, print_json, print_table
 from openfingym.cli.task_new import new
 from openfingym.errors import TaskError, UsageError
@@ -45,9 +45,9 @@ def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
             [(r.name, r.family, r.data_kind, r.asset_class, r.frequency, r.panel) for r in rows],
             optional=["frequency", "asset class"],
         )
-        click.echo(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
+        say(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
     for name, fault in faults.items():
-        click.echo(printable(f"error: {name}: {fault}"), err=True)
+        say(f"error: {name}: {fault}", err=True)
     if faults:
         ctx.exit(TaskError.exit_code)
 
@@ -116,9 +116,9 @@ def show(
             }
         )
         return
-    click.echo(built.read_instruction().rstrip())
+    say(built.read_instruction().rstrip())
     provenance = loaded.spec.provenance
-    click.echo("\n## For the person who runs it\n")
+    say("\n## For the person who runs it\n")
     rows = [
         ("digest", manifest.digest),
         ("package", str(built.public)),
@@ -133,9 +133,9 @@ def show(
         *(("waiver", f"{waiver.finding} in {waiver.file}: {waiver.reason}") for waiver in loaded.spec.waivers),
     ]
     for key, value in rows:
-        click.echo(f"{key:>14}  {value}")
+        say(f"{key:>14}  {value}")
     if html is not None:
-        click.echo(f"\nwrote {html.absolute()}, which holds hidden values: do not give it to an agent")
+        say(f"\nwrote {html.absolute()}, which holds hidden values: do not give it to an agent")
 
 
 def _show_instance(seen: BuiltPackage, *, as_json: bool) -> None:
@@ -143,10 +143,10 @@ def _show_instance(seen: BuiltPackage, *, as_json: bool) -> None:
     if as_json:
         print_json({**seen.contract, "digest": seen.manifest.digest, "instruction": seen.read_instruction()})
         return
-    click.echo(seen.read_instruction().rstrip())
+    say(seen.read_instruction().rstrip())
     manifest = seen.manifest
-    click.echo(f"\n        digest  {manifest.digest}")
-    click.echo(f"         items  {manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private")
+    say(f"\n        digest  {manifest.digest}")
+    say(f"         items  {manifest.n_train} train, {manifest.n_public} public, {manifest.n_private} private")
 
 
 jobs_option = click.option(
@@ -186,7 +186,7 @@ def build_command(
                 continue
             rows[outcome.name] = asdict(outcome.value)
             if not as_json:
-                click.echo(f"{outcome.value.task}  {outcome.value.digest[:16]}  {outcome.value.package}")
+                say(f"{outcome.value.task}  {outcome.value.digest[:16]}  {outcome.value.package}")
     # Of a single task that failed, the error is printed as JSON, and there is no list beside it.
     if as_json and (rows or len(folders) > 1):
         print_json([rows[folder.name] for folder in folders if folder.name in rows])
@@ -267,12 +267,12 @@ def check(
         print_json([reports[folder.name] for folder in folders if folder.name in reports])
     unsound = [name for name, report in reports.items() if not report["passed"]]
     if not as_json and len(folders) > 1:
-        click.echo(
+        say(
             f"{len(reports) - len(unsound)} of {len(folders)} tasks passed"
             + (f"; not {', '.join(sorted(unsound))}" if unsound else "")
         )
     for skillless in together:
-        click.echo(f"FAIL  skill: an answer without skill is better than the baseline: {skillless}", err=as_json)
+        say(f"FAIL  skill: an answer without skill is better than the baseline: {skillless}", err=as_json)
     _fail(ctx, failed, alone=len(folders) == 1)
     if unsound or together:
         ctx.exit(5)
@@ -341,9 +341,9 @@ def _keep(path: Path, reports: Iterable[Mapping[str, object]]) -> None:
 
 
 def _print_report(report: Mapping[str, object]) -> None:
-    click.echo(str(report["task"]))
+    say(str(report["task"]))
     for finding in report["findings"]:  # type: ignore[attr-defined]  # a list of findings, as plain values
-        click.echo(f"  {'ok  ' if finding['passed'] else 'FAIL'}  {finding['name']:<14} {finding['detail']}")
+        say(f"  {'ok  ' if finding['passed'] else 'FAIL'}  {finding['name']:<14} {finding['detail']}")
 
 
 def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool) -> None:
@@ -358,7 +358,7 @@ def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool
     if alone and errors:
         raise errors[0][1]
     for name, error in errors:
-        click.echo(f"error: {name}: {error}", err=True)
+        say(f"error: {name}: {error}", err=True)
     if errors:
         ctx.exit(errors[0][1].exit_code)
 

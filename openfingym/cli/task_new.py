@@ -9,7 +9,7 @@ import click
 
 from openfingym.cli.choices import FILLS, KINDS, MEASURES
 from openfingym.cli.completion import complete_task
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import printable, say
 
 if TYPE_CHECKING:
     from openfingym.data.dataset import Measure
@@ -100,10 +100,10 @@ def new(
     else:
         folder = new_task(name, parent, kind, given)
     if given is None:
-        click.echo(f"wrote {folder}, which starts from {KNOWN[kind].start.data}")
+        say(f"wrote {folder}, which starts from {KNOWN[kind].start.data}")
     else:
         _tell(folder)
-    click.echo(f"next: openfingym task check {folder}")
+    say(f"next: openfingym task check {folder}")
 
 
 def _tell(folder: Path) -> None:
@@ -113,11 +113,11 @@ def _tell(folder: Path) -> None:
     task = Task.read(folder)
     prepared = task.spec.dataset.prepared
     assert prepared is not None, "of a task with own data"
-    click.echo(f"wrote {folder}, which holds {printable(', '.join(prepared.files))}: {task.spec.panel}")
+    say(f"wrote {folder}, which holds {printable(', '.join(prepared.files))}: {task.spec.panel}")
     for step in prepared.steps:
-        click.echo(printable(f"  {step}"))
+        say(f"  {step}")
     kind, asset_class = task.spec.dataset.kind, task.spec.asset_class
-    click.echo(
+    say(
         f"  it says that the data is {kind} and of asset class {asset_class}, and nothing of source and licence; "
         "correct that in task.toml"
     )

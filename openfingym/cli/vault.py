@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.vault_certify import certify_command
 from openfingym.cli.vault_pull import pull_command, simulate_command
@@ -82,7 +83,7 @@ def verify(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     else:
         for each, wrong in checked:
             rows = sum(entry.rows for entry in each.manifest.tables)
-            click.echo(
+            say(
                 "\n".join(f"damaged  {each.folder}: {fault}" for fault in wrong)
                 if wrong
                 else f"ok  {each.name}@{each.digest[:12]}  {len(each.manifest.tables)} tables, {rows:,} rows"
@@ -168,11 +169,11 @@ def _print_all(opened: list[Vault]) -> None:
 def _print_one(snapshot: Vault) -> None:
     """Print one vault with its sources and tables."""
     about = snapshot.manifest
-    click.echo(f"{about.name}@{snapshot.digest[:12]}  {'simulated' if about.simulated else 'real'}  {about.title}")
-    click.echo(f"  digest {snapshot.digest}")
-    click.echo(f"  in {snapshot.folder}")
+    say(f"{about.name}@{snapshot.digest[:12]}  {'simulated' if about.simulated else 'real'}  {about.title}")
+    say(f"  digest {snapshot.digest}")
+    say(f"  in {snapshot.folder}")
     for source in about.sources:
-        click.echo(f"  from {source.name}; {source.licence}" + (f"\n    {source.note}" if source.note else ""))
+        say(f"  from {source.name}; {source.licence}" + (f"\n    {source.note}" if source.note else ""))
     rows = [
         (
             entry.name,

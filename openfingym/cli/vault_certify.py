@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -29,21 +30,21 @@ def certify_command(ctx: click.Context, run: Path, as_json: bool) -> None:
 
     certificates = []
     for folder in rollouts_in(run):
-        certificate = certify(folder, lambda text: click.echo(f"  {text}", err=True))
+        certificate = certify(folder, lambda text: say(f"  {text}", err=True))
         certificates.append(certificate)
         if certificate.hindsight and not as_json:
-            click.echo(
+            say(
                 f"{certificate.rollout} ({certificate.task}): made WITH HINDSIGHT, an experiment whose tools showed "
                 "what was to come; there is nothing to certify"
             )
         elif not as_json:
             said = "every answer was the same" if certificate.holds else f"{len(certificate.differences)} differ"
-            click.echo(
+            say(
                 f"{certificate.rollout} ({certificate.task}): {certificate.calls} calls in {certificate.questions} "
                 f"questions on the vault {certificate.snapshot[:12]}, and without what came later: {said}"
             )
             for difference in certificate.differences:
-                click.echo(f"  {difference.question}: {difference.tool} {difference.arguments}")
+                say(f"  {difference.question}: {difference.tool} {difference.arguments}")
     if as_json:
         print_json([certificate.to_dict() for certificate in certificates])
     if not all(certificate.holds for certificate in certificates):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
 from openfingym.errors import UsageError
 
@@ -58,22 +58,20 @@ def pull_command(
     given = {"base_url": base_url, "threshold": threshold, "work": work, "folder": out, "texts": texts}
     chosen = {key: value for key, value in given.items() if value is not None}
     options = PullOptions(first, last, fetch=fetch, most_pages=most_pages, **chosen)  # type: ignore[arg-type]
-    report = pull(options, lambda line: click.echo(printable(line), err=True))
+    report = pull(options, lambda line: say(line, err=True))
     if as_json:
         print_json(_json(report))
         return
-    click.echo(f"{report.vault.folder}")
-    click.echo(
-        f"  {report.rows:,} rows in {sum(day.files for day in report.days):,} files, {report.articles:,} articles"
-    )
-    click.echo(f"  digest {report.vault.digest}")
+    say(f"{report.vault.folder}")
+    say(f"  {report.rows:,} rows in {sum(day.files for day in report.days):,} files, {report.articles:,} articles")
+    say(f"  digest {report.vault.digest}")
     gaps = report.gaps
     if gaps:
-        click.echo(f"  {len(gaps):,} files missing; the next pull tries again those that are in the list:")
+        say(f"  {len(gaps):,} files missing; the next pull tries again those that are in the list:")
         for file, reason in list(gaps.items())[:SHOWN]:
-            click.echo(printable(f"    {file}: {reason}"))
+            say(f"    {file}: {reason}")
     for reason, count in list(report.without_text.items())[:SHOWN]:
-        click.echo(printable(f"  {count:,} articles without a text: {reason}"))
+        say(f"  {count:,} articles without a text: {reason}")
 
 
 @click.command("simulate")
@@ -97,7 +95,7 @@ def simulate_command(name: str, seed: int, days: int | None, out: Path | None, a
     if as_json:
         print_json({"folder": str(made.folder), "digest": made.digest, "simulated": True})
         return
-    click.echo(f"{made.folder}\n  {made.manifest.title}\n  digest {made.digest}")
+    say(f"{made.folder}\n  {made.manifest.title}\n  digest {made.digest}")
 
 
 def _simulated_mirai(seed: int, days: int | None, out: Path | None) -> Vault:

@@ -12,6 +12,7 @@ import click
 
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
 from openfingym.cli.verifier_members import collect, participant, season
 from openfingym.errors import OpenFinGymError, UsageError
@@ -168,9 +169,7 @@ def serve(
             if registry is not None:
                 entry = _enlist(registry, where[0], tasks, token_file)
                 stack.callback(unregister, registry, entry)
-            click.echo(
-                f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}, policy {policy}", err=True
-            )
+            say(f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}, policy {policy}", err=True)
 
         serve_packages(
             packages,
@@ -248,7 +247,7 @@ def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
         file = state / "admin.token"
         with store_errors(state, "choose another folder with --state"):
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        click.echo(f"the admin token is in {file}", err=True)
+        say(f"the admin token is in {file}", err=True)
     return _token_in(file), file
 
 
@@ -287,7 +286,7 @@ def _enlist(registry: Path, where: str, tasks: list[Task], token_file: Path | No
         admin_token_file=str(token_file.absolute()) if token_file else None,
     )
     for dead in register(registry, entry, tasks):
-        click.echo(f"{registry}: {dead.place} does not answer; this verifier takes its place", err=True)
+        say(f"{registry}: {dead.place} does not answer; this verifier takes its place", err=True)
     return entry
 
 
@@ -352,9 +351,9 @@ def _ask(location: str, find: Callable[[], VerifierAddress]) -> _VerifierState:
 def _print(state: _VerifierState) -> None:
     load = state.load
     well = "well" if load is None else f"{load.open_rollouts} open rollouts, {load.queued_writes} writes waiting"
-    click.echo(f"{state.verifier}: {'not well' if state.problems and not state.tasks else well}")
+    say(f"{state.verifier}: {'not well' if state.problems and not state.tasks else well}")
     for problem in state.problems:
-        click.echo(f"  {problem}")
+        say(f"  {problem}")
     for task in state.tasks:
         loss = "not computed yet" if task.baseline_total is None else f"{task.baseline_total:.4g}"
-        click.echo(f"  {task.name}  {task.digest[:16]}  {task.data_kind}  {task.baseline} loss {loss}")
+        say(f"  {task.name}  {task.digest[:16]}  {task.data_kind}  {task.baseline} loss {loss}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import printable
+from openfingym.cli.printable import printable, say
 from openfingym.cli.render import print_json, print_table
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def add(name: str, address: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"name": name, "key": key})
     else:
-        click.echo(key)
+        say(key)
 
 
 @participant.command()
@@ -132,12 +132,10 @@ def collect(ctx: click.Context, runs: tuple[Path, ...], address: str | None) -> 
     results = (replace(read_run(folder), path=folder) for folder in run_folders(runs))
     waiting = [result for result in results if result.state == "deferred"]
     if not waiting:
-        click.echo("no result is held")
+        say("no result is held")
         return
     held = _collect(waiting, address)
-    click.echo(
-        f"collected {len(waiting) - held} of {len(waiting)} results" + (f"; {held} are held still" if held else "")
-    )
+    say(f"collected {len(waiting) - held} of {len(waiting)} results" + (f"; {held} are held still" if held else ""))
     ctx.exit(3 if held else 0)
 
 
@@ -170,7 +168,7 @@ def _collect(waiting: list[RolloutResult], address: str | None) -> int:
             # Of a rollout that has ended, this gives the result as it may be shown by now.
             verified = client.finalize(result.rollout_id)
             if verified.state == "held":
-                click.echo(f"{result.task}: {result.rollout_id}: {printable(verified.reason or 'held')}")
+                say(f"{result.task}: {result.rollout_id}: {printable(verified.reason or 'held')}")
                 held += 1
             else:
                 rewrite_result(with_verified(result, verified), proof_of(client, result.rollout_id))
@@ -205,7 +203,7 @@ def _print_season(latest: Season, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(latest))
     else:
-        click.echo(
+        say(
             f"season {latest.name}: opened {latest.opened_at}, "
             f"{'open' if latest.closed_at is None else f'closed {latest.closed_at}'}"
         )

@@ -14,6 +14,7 @@ import click
 from openfingym.cli.choices import STATES
 from openfingym.cli.completion import complete_agent, complete_task
 from openfingym.cli.options import json_option
+from openfingym.cli.printable import say
 from openfingym.cli.render import number, print_json, print_table, with_interval
 from openfingym.errors import StoreError, UsageError
 
@@ -73,8 +74,6 @@ def view(
 
     RUN is the folder of one rollout, or of many: these are listed, unless the options leave but one.
     """
-    from openfingym.cli.printable import printable
-
     finished = list(_results(runs))
     chosen = [
         (folder, result)
@@ -97,7 +96,7 @@ def view(
     if html is not None:
         if full or as_json:
             raise UsageError("--html writes pages, and goes with neither --full nor --json; leave one out")
-        click.echo(printable(str(_write_pages(html, chosen).absolute())))
+        say(str(_write_pages(html, chosen).absolute()))
         return
     if len(chosen) > 1:
         _list(chosen, as_json=as_json)
@@ -134,7 +133,6 @@ def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
 
     Rollouts that are running are left out; results that cannot be read are named on stderr.
     """
-    from openfingym.cli.printable import printable
     from openfingym.reports.runs import run_folders
     from openfingym.results import read_run
 
@@ -142,7 +140,7 @@ def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
         try:
             yield folder, read_run(folder)
         except StoreError as error:
-            click.echo(printable(f"left out: {error}"), err=True)
+            say(f"left out: {error}", err=True)
 
 
 def _trajectory(folder: Path) -> RolloutRecord | None:
@@ -162,7 +160,7 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     if as_json:
         print_json([_plain(folder, result) for folder, result in chosen])
         return
-    from openfingym.cli.printable import one_line, printable
+    from openfingym.cli.printable import one_line
 
     columns = ["state", "skill", "task", "agent", "model", "seed", "attempt", "answers", "folder"]
     rows = [
@@ -173,9 +171,9 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
     print_table("", columns, rows, right=["skill", "seed", "attempt", "answers"], optional=optional)
     for _, r in chosen:
         if r.reason:
-            click.echo(printable(f"{r.task} {r.agent} seed {r.seed}: {r.state}: {one_line(r.reason, REASON)}"))
+            say(f"{r.task} {r.agent} seed {r.seed}: {r.state}: {one_line(r.reason, REASON)}")
     which = "--task, --agent, --model, --seed, --state, or its folder"
-    click.echo(printable(f"{len(chosen)} rollouts; to read one, say which: {which}: {chosen[0][0]}"))
+    say(f"{len(chosen)} rollouts; to read one, say which: {which}: {chosen[0][0]}")
 
 
 def _show(

@@ -104,9 +104,17 @@ def certify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> C
     # A rollout is scored on the private questions, which come after the public ones.
     texts = package.array("test_questions")[package.manifest.n_public :]
     asked: dict[str, list[tuple[SuiteQuestion, list[dict[str, object]]]]] = defaultdict(list)
-    for number, actions in read_actions(folder).items():
+    recorded = read_actions(folder)
+    if len(recorded) != result.submissions_accepted or not all(0 <= number < len(texts) for number in recorded):
+        raise StoreError(
+            f"{folder}: the record of actions is of {len(recorded)} questions, expected one of each of the "
+            f"{result.submissions_accepted} that the verifier closed; it is damaged, or was edited"
+        )
+    for number, actions in recorded.items():
         question = SuiteQuestion.from_json(str(texts[number]))
         calls = [action for action in actions if isinstance(action, dict) and "tool" in action]
+        if not all(isinstance(call.get("arguments", {}), dict) for call in calls):
+            raise StoreError(f"{folder}: a call of question {question.id} has arguments that are no JSON object")
         if calls:
             asked[question.as_of].append((question, calls))
     differences, count = [], 0
@@ -120,7 +128,7 @@ def certify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> C
                     whole, early = (suite.lookup(source, question, options) for source in (vault, truncated))
                     for call in calls:
                         name, arguments = str(call["tool"]), call.get("arguments", {})
-                        assert isinstance(arguments, dict)
+                        assert isinstance(arguments, dict)  # checked above
                         count += 1
                         if whole(name, arguments) != early(name, arguments):
                             differences.append(Difference(question.id, name, str(arguments)[:500]))

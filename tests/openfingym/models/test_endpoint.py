@@ -63,10 +63,17 @@ def test_an_endpoint_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     late = StandIn(port=port)
-    starter = threading.Timer(0.7, late.__enter__)
+
+    def start_once_missed() -> None:
+        until = time.monotonic() + 60
+        while "attempt 1 failed" not in caplog.text and time.monotonic() < until:
+            time.sleep(0.01)
+        late.__enter__()
+
+    starter = threading.Thread(target=start_once_missed)
 
     async def once() -> Completion:
-        async with ModelEndpoint(late.base_url, KEY, patience_s=10.0, loopback=True) as endpoint:
+        async with ModelEndpoint(late.base_url, KEY, patience_s=60.0, loopback=True) as endpoint:
             return await endpoint.model("stand-in/competent").complete(HELLO)
 
     with caplog.at_level(logging.INFO, "openfingym"):

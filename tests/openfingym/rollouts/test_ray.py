@@ -31,6 +31,7 @@ from openfingym_runtime.docker import DockerBackend
 from openfingym_runtime.docker_container import OWNER_LABEL
 from tests.openfingym.rollouts.driving import NAIVE, Cli, descendants, runs
 
+pytestmark = pytest.mark.timeout(900)  # on a busy machine a cluster takes minutes
 with_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs the extra `ray`")
 
 SEEDS = 9
@@ -41,8 +42,8 @@ import sys
 from ray.cluster_utils import Cluster
 
 small = {"num_cpus": 0, "object_store_memory": 80_000_000, "include_dashboard": False}
-# That a node is dead is noticed fast; of a network one would ask for more patience.
-health = {"health_check_period_ms": 500, "health_check_timeout_ms": 2000, "health_check_failure_threshold": 4}
+# That a node is dead is noticed fast, since nobody answers for it; one that is slow to answer is not dead.
+health = {"health_check_period_ms": 500, "health_check_timeout_ms": 30000, "health_check_failure_threshold": 4}
 cluster = Cluster(initialize_head=True, head_node_args={**small, "_system_config": health})
 nodes = [cluster.add_node(**small, resources={"docker": 1}) for _ in range(3)]
 cluster.wait_for_nodes()
