@@ -39,6 +39,7 @@ def certify_command(ctx: click.Context, run: Path, as_json: bool) -> None:
             )
         elif not as_json:
             said = "every answer was the same" if certificate.holds else f"{len(certificate.differences)} differ"
+            said = said if certificate.calls else "no lookup is in its record, so that there was nothing to repeat"
             say(
                 f"{certificate.rollout} ({certificate.task}): {certificate.calls} calls in {certificate.questions} "
                 f"questions on the vault {certificate.snapshot[:12]}, and without what came later: {said}"

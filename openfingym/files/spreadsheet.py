@@ -8,5 +8,5 @@ def not_a_formula(text: str) -> str:
     # What a spreadsheet passes over before it looks for a formula.
     seen = text.lstrip("".join(map(chr, range(33))))
     # A dash alone, as tables have it for a value that is missing, is no formula.
-    formula = seen[:1] in set("=+@＝＋＠") or (seen[:1] in set("-－") and len(seen) > 1)  # noqa: RUF001 - full width
+    formula = seen[:1] in set("=+@＝＋＠") or (seen[:1] in set("-－") and len(seen) > 1)
     return f"'{text}" if formula or text[:1] in {"\t", "\r", "\n"} else text

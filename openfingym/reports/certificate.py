@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym import catalog
-from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.kinds.qa_contract import QaContract
 from openfingym.packages.build import build
 from openfingym.reports.trading.replay import read_actions
