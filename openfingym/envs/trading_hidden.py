@@ -290,6 +290,8 @@ class _Recorder:
     def cancel(self, order_id: int) -> None:
         """Add a cancellation to the decision."""
         self.decision = replace(self.decision, cancels=(*self.decision.cancels, order_id))
+        # Gone, so that a row that cancels several together does not cancel it once more.
+        self._open_orders = tuple(order for order in self._open_orders if order.id != order_id)
 
     def replace(
         self,

@@ -11,7 +11,8 @@
 Cancels come first, then replacements, then orders. ``symbol`` is a name or a position; ``type`` is
 ``market`` and ``time_in_force`` ``gtc`` where left out. What has another form is refused; what a
 market would refuse, such as an unknown symbol or a quantity of zero, is a rejection in the next
-observation.
+observation. Null in the place of an order stands for one without the form of an order, such as a row
+of a table with a type that does not exist: the market rejects it as malformed, and it alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,17 @@ from typing import NoReturn, TypeVar
 
 from openfingym.errors import SubmissionError
 from openfingym.trading.executor import Executor
-from openfingym.trading.orders import Order, OrderType, Side, TimeInForce
+from openfingym.trading.orders import (
+    MOST,
+    Order,
+    OrderType,
+    Side,
+    TimeInForce,
+    malformed_order,
+    number,
+    order_number,
+    well_formed,
+)
 from openfingym.trading.rules import WEIGHT_TOLERANCE
 
 ORDER_KEYS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "client_id")
@@ -126,44 +137,64 @@ def parse_decision(action: object, symbols: Sequence[str]) -> Decision:
 
 
 def decision_json(decision: Decision, symbols: Sequence[str]) -> dict[str, object]:
-    """A decision as an action; :func:`parse_decision` reads it back."""
+    """A decision as an action, which JSON has a form for whatever an agent asks for.
+
+    :func:`parse_decision` reads it back; what a market refuses becomes something that it refuses for the same reason.
+    """
     action: dict[str, object] = {}
     if decision.weights is not None:
         action["weights"] = list(decision.weights)
     if decision.orders:
         action["orders"] = [order_json(order, symbols) for order in decision.orders]
     if decision.cancels:
-        action["cancels"] = list(decision.cancels)
+        action["cancels"] = [order_number(order_id) for order_id in decision.cancels]
     if decision.replaces:
         names = ("quantity", "limit_price", "stop_price")
         changes = [
-            {name: getattr(change, name) for name in names if getattr(change, name) is not None}
+            {name: _changed_json(getattr(change, name)) for name in names if getattr(change, name) is not None}
             for change in decision.replaces
         ]
         action["replaces"] = [
-            {"order": change.order_id, **values} for change, values in zip(decision.replaces, changes, strict=True)
+            {"order": order_number(change.order_id), **values}
+            for change, values in zip(decision.replaces, changes, strict=True)
         ]
     return action
 
 
-def order_json(order: Order, symbols: Sequence[str]) -> dict[str, object]:
-    """An order as an action holds it."""
+def order_json(order: Order, symbols: Sequence[str]) -> dict[str, object] | None:
+    """An order as an action holds it; None for one that does not have the form of an order."""
+    plain = well_formed(order)
+    if plain is None:
+        return None
+    place = plain.symbol
     document: dict[str, object] = {
-        "symbol": symbols[order.symbol] if 0 <= order.symbol < len(symbols) else order.symbol,
-        "side": _word(order.side),
-        "quantity": order.quantity,
-        "type": _word(order.type),
-        "time_in_force": _word(order.time_in_force),
+        "symbol": symbols[place] if 0 <= place < len(symbols) else place if abs(place) < MOST else UNKNOWN,
+        "side": _word(plain.side),
+        # JSON has no NaN and no infinity; null is read as NaN, which is as bad a quantity.
+        "quantity": plain.quantity if math.isfinite(plain.quantity) else None,
+        "type": _word(plain.type),
+        "time_in_force": _word(plain.time_in_force),
     }
     for name in ("limit_price", "stop_price"):
-        if not math.isnan(getattr(order, name)):
-            document[name] = getattr(order, name)
-    if order.client_id is not None:
-        document["client_id"] = order.client_id
+        price = getattr(plain, name)
+        if not math.isnan(price):
+            # Not null for an infinite price: it is refused of an order that has no such price, too.
+            document[name] = price if math.isfinite(price) else 0.0
+    if plain.client_id is not None:
+        document["client_id"] = plain.client_id
     return document
 
 
+def _changed_json(value: object) -> float:
+    """A quantity or price of a replacement as JSON has it."""
+    wanted = number(value)
+    # Not null for what is not finite, since null changes nothing: a number that is refused for the same reason.
+    return wanted if math.isfinite(wanted) else -1.0
+
+
 def _order(item: object, symbols: Sequence[str], where: str) -> Order:
+    if item is None:
+        return malformed_order()
     if not isinstance(item, Mapping):
         _refuse(where, f"an object with {', '.join(ORDER_KEYS)}", item)
     _only(item, ORDER_KEYS, where)

@@ -174,6 +174,11 @@ def well_formed(order: Order) -> Order | None:
         return None
 
 
+def malformed_order() -> Order:
+    """An order without a type, which every market refuses as malformed; it stands for what cannot be an order."""
+    return Order(-1, Side.BUY, math.nan, None)  # type: ignore[arg-type]  # as it is meant
+
+
 def number(value: object) -> float:
     """A real number as a float, anything else as NaN."""
     if not isinstance(value, numbers.Real):
@@ -205,7 +210,7 @@ def replaced(before: float, value: object) -> float:
 def order_number(value: object) -> int:
     """The id of an order as an integer; 0, which no order has, for anything that cannot be the id of one."""
     try:
-        order_id = operator.index(value)  # type: ignore[arg-type]  # asked here
+        order_id = int(operator.index(value))  # type: ignore[arg-type]  # asked here; a bool is one, and becomes 1
     except TypeError:
         return 0
     return order_id if 0 < order_id < MOST else 0

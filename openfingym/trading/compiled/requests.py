@@ -30,7 +30,17 @@ from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision
 from openfingym.trading.compiled.layout import REQUEST, Floats
 from openfingym.trading.executor import Executor
-from openfingym.trading.orders import MOST, Order, OrderType, Side, TimeInForce, order_number, replaced, well_formed
+from openfingym.trading.orders import (
+    MOST,
+    Order,
+    OrderType,
+    Side,
+    TimeInForce,
+    malformed_order,
+    order_number,
+    replaced,
+    well_formed,
+)
 
 COLUMNS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "order_id")
 CANCEL, REPLACE = 4, 5
@@ -98,7 +108,7 @@ def _order(
 ) -> Order:
     """The order of a row; where one of its codes is none, an order without a type, which is refused as malformed."""
     if not (side != 0.0 and not math.isnan(side) and kind in {0.0, 1.0, 2.0, 3.0} and time_in_force in {0.0, 1.0}):
-        return Order(-1, Side.BUY, _NAN, None)  # type: ignore[arg-type]  # as it is meant
+        return malformed_order()
     type_ = OrderType(int(kind))
     place = int(_nearest(symbol)) if abs(symbol) < MOST else -1
     limit = limit if type_ in {OrderType.LIMIT, OrderType.STOP_LIMIT} else _NAN

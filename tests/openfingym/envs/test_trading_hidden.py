@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from openfingym import catalog
+from openfingym.data.bars import Bars
 from openfingym.envs.trading import TradingEnv
-from openfingym.envs.trading_hidden import HiddenTradingEnv
+from openfingym.envs.trading_hidden import HiddenTradingEnv, _decision, _Open
 from openfingym.errors import UsageError
 from openfingym.kinds import trading
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
-from openfingym.trading.actions import Decision, Replacement
-from openfingym.trading.orders import Order, OrderType, Side, TimeInForce
+from openfingym.trading.actions import Decision, Replacement, decision_json, parse_decision
+from openfingym.trading.market import MarketRules
+from openfingym.trading.orders import Event, Order, OrderType, Side, TimeInForce
+from openfingym.trading.session import Session
 
 LOOKBACK = 20
+_NAN, _INF = math.nan, math.inf
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +115,127 @@ def test_orders_do_the_same_on_both_sides(package: BuiltPackage) -> None:
             np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-6)
             rejected = [event for event in said.get("events", ()) if event.kind.name == "REJECTED"]
             assert len(shown["shown"]["rejections"]) == len(rejected)  # type: ignore[index]
+    finally:
+        hidden.close()
+
+
+ODD = (_NAN, _INF, -_INF, -1.0, 0.0, 0.5, 2.5, 9.0, 1e19, 1e308)
+"""Numbers that no field of a request should have."""
+
+
+def odd(*usual: float) -> st.SearchStrategy[float]:
+    """A field of a request: in two of three cases one of the usual numbers."""
+    return st.sampled_from(usual) | st.sampled_from(usual) | st.sampled_from(ODD)
+
+
+ROWS = st.tuples(
+    odd(0.0, 1.0),
+    odd(1.0, -1.0),
+    odd(1.0, 7.0, 2_000.0),
+    odd(*range(6)),
+    odd(90.0, 110.0, _NAN),
+    odd(90.0, 110.0, _NAN),
+    odd(0.0, 1.0),
+    odd(1.0, 2.0, _NAN),
+)
+# Cancels before replacements, as an action in JSON has them.
+TABLES = st.lists(ROWS, max_size=6).map(
+    lambda rows: np.array(sorted(rows, key=lambda row: row[3] == 5.0)).reshape(-1, 8)
+)
+ANYTHING = st.sampled_from([*ODD, None, "buy", True, 1, -7, 2**40, 10**400, 1j, np.float32(3.0), np.int64(1), 10**5000])
+ORDERS = st.builds(
+    Order,
+    st.integers(0, 2) | ANYTHING,
+    st.sampled_from(Side) | ANYTHING,
+    st.floats(1.0, 9.0) | ANYTHING,
+    st.sampled_from(OrderType) | ANYTHING,
+    st.just(_NAN) | ANYTHING,
+    st.just(_NAN) | ANYTHING,
+    st.sampled_from(TimeInForce) | ANYTHING,
+    st.none(),
+)
+DECISIONS = st.builds(
+    Decision,
+    st.none(),
+    st.lists(ORDERS, max_size=3).map(tuple),
+    st.lists(st.integers(0, 4) | ANYTHING, max_size=2).map(tuple),
+    st.lists(
+        st.builds(
+            Replacement,
+            st.integers(1, 3) | ANYTHING,
+            *[st.none() | st.sampled_from([1.0, 90.0, 110.0]) | ANYTHING for _ in range(3)],
+        ),
+        max_size=2,
+    ).map(tuple),
+)
+
+
+def told(event: Event) -> tuple[object, ...]:
+    """What an agent is shown of an event; quantities that are not finite are shown as none."""
+    # Of a refused replacement, JSON cannot say what number was asked for if it was none.
+    asked = event.quantity if math.isfinite(event.quantity) and event.quantity >= 0.0 else None
+    known = event.symbol if 0 <= event.symbol < 2 else None
+    return event.kind, event.bar, event.order_id, known, event.side, asked, event.reason, event.fee
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(["compiled", "python"]).flatmap(
+        lambda engine: st.tuples(
+            st.just(engine), st.lists(TABLES if engine == "compiled" else DECISIONS, min_size=5, max_size=5)
+        )
+    )
+)
+def test_orders_of_any_kind_are_refused_alike_as_they_are_and_as_json(walked: tuple[str, list[object]]) -> None:
+    """Tables in the compiled engine; and orders of ours, whose fields may be anything, in the readable one."""
+    engine, actions = walked
+    closes = 100.0 + np.array([[0.0, 0.0], [1.0, -2.0], [3.0, 1.0], [-4.0, 2.0], [8.0, -9.0], [0.0, 0.0], [2.0, 2.0]])
+    times = np.datetime64("2020-01-01", "ns") + np.arange(len(closes)) * np.timedelta64(1, "D")
+    bars = Bars.from_arrays(
+        times,
+        ["a", "b"],
+        open=closes,
+        high=closes + 2.0,
+        low=closes - 2.0,
+        close=closes,
+        volume=np.full(closes.shape, 1e6),
+    )
+    market = MarketRules(fee_bps=2.0, max_short=1.0)
+    local = TradingEnv(bars, market, lookback=2, action="orders", start="first", engine=engine)  # type: ignore[arg-type]
+    session = Session(bars, market, cash=100_000.0, first=1, steps=5)
+    local.reset()
+    for action in actions:
+        open_orders = [_Open(order.id, order.symbol) for order in session.simulator.open_orders()]
+        sent = decision_json(_decision(action, open_orders), bars.symbols)  # type: ignore[arg-type]
+        session.decide(parse_decision(json.loads(json.dumps(sent, allow_nan=False)), bars.symbols))
+        events = session.advance()
+        *_, info = local.step(action)  # type: ignore[arg-type]
+        assert list(map(told, events)) == list(map(told, info.get("events", ())))  # type: ignore[call-overload]
+        assert session.simulator.equity == info["equity"]
+
+
+def test_a_table_that_training_bars_refuse_is_refused_on_hidden_bars(package: BuiltPackage) -> None:
+    hidden, local = HiddenTradingEnv(package, lookback=LOOKBACK, action="orders"), beside(package, action="orders")
+    tables = [
+        np.zeros((1, 8)),
+        np.array([[0.0, 1.0, _NAN, 0.0, _NAN, _NAN, 0.0, _NAN], [1.0, 1.0, 2.0, 1.0, _INF, _NAN, 0.0, _NAN]]),
+        np.array([[0.0, 1.0, 1.0, 9.0, _NAN, _NAN, 0.0, _NAN], [0.0, 1.0, 1.0, 0.0, _NAN, _NAN, 0.0, _NAN]]),
+        *(np.full((3, 8), number) for number in (_INF, -1.0, 1e308, 0.5)),
+        np.array([[_NAN, _NAN, _INF, 5.0, _INF, _NAN, _NAN, 1.0]]),
+        np.zeros((5_000, 8)),
+    ]
+    try:
+        hidden.reset()
+        local.reset()
+        for table in tables:
+            _, reward, *_, said = local.step(table)
+            theirs, verified, *_, shown = hidden.step(table)
+            assert verified == reward
+            assert shown["refusals"] == said["refusals"]
+            reasons = [event.reason.name for event in said["events"] if event.kind.name == "REJECTED"]
+            listed = [item["reason"].upper().replace("-", "_") for item in shown["shown"]["rejections"]]  # type: ignore[index]
+            assert listed == reasons
+            assert theirs in hidden.observation_space
     finally:
         hidden.close()
 
