@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
+from openfingym.envs.arguments import require_recordable
 from openfingym.envs.lease import Lease, as_result
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.packages.tapes import require_renewal
@@ -64,9 +65,11 @@ class HiddenEpisodes:
             seed: seed that is recorded with the rollout, if this is its first episode.
 
         Raises:
-            UsageError: all episodes of the fold have been played, or the budget for practice is spent.
+            UsageError: all episodes of the fold have been played, the budget for practice is spent, or the seed is too
+                large to be recorded.
             VerifierError: the verifier does not answer, or fails.
         """
+        require_recordable(seed)
         lease = self._lease = self._lease or Lease.take(self.package, "auto")
         client = lease.client
         # A rollout begins with its first episode, so that an environment that was only made leaves none behind.

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from openfingym import catalog
+from openfingym.envs.arguments import options_of
 from openfingym.envs.hidden import Split
 from openfingym.envs.stepped import SteppedEnv
 from openfingym.errors import UsageError
@@ -81,8 +82,9 @@ class QuestionEnv(SteppedEnv[str, str]):
             UsageError: every hidden question was asked, or there is no such option or number.
         """
         super().reset(seed=seed)
-        number = (options or {}).get("number")
-        if unknown := (options or {}).keys() - {"number"}:
+        asked = options_of(options)
+        number = asked.pop("number", None)
+        if unknown := asked:
             raise UsageError(f"unknown reset options: {', '.join(map(str, unknown))}; known: number")
         shown: Step | EpisodeStep
         if self._hidden is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from openfingym import catalog
+from openfingym.envs.arguments import options_of, real_numbers
 from openfingym.envs.hidden import Split
 from openfingym.envs.stepped import SteppedEnv
 from openfingym.errors import UsageError
@@ -79,8 +81,8 @@ class RollingEnv(SteppedEnv[Observation, NDArray[np.float64]]):
             UsageError: every hidden episode of this rollout was played; :meth:`result` ends the rollout.
         """
         super().reset(seed=seed)
-        if options:
-            raise UsageError(f"unknown reset options: {', '.join(map(str, options))}")
+        if unknown := options_of(options):
+            raise UsageError(f"unknown reset options: {', '.join(map(str, unknown))}")
         shown: Step | EpisodeStep
         if self._hidden is not None:
             shown = self._hidden.start(seed)
@@ -98,7 +100,12 @@ class RollingEnv(SteppedEnv[Observation, NDArray[np.float64]]):
         """
         if self._over:
             raise UsageError("call reset() first; the episode is over")
-        values = np.asarray(action, dtype=np.float64)
+        try:
+            values = real_numbers(action)
+        except ValueError as error:
+            raise UsageError(
+                f"an action is real numbers of shape {self.action_space.shape}; found {reprlib.repr(action)}: {error}"
+            ) from error
         if values.shape != self.action_space.shape:
             raise UsageError(f"an action has shape {self.action_space.shape}, found {values.shape}")
         shown = self._take({"predictions": values.tolist()})

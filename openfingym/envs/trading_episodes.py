@@ -15,6 +15,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
+from openfingym.envs.arguments import FLOAT64, options_of, real_numbers
 from openfingym.envs.indicators import Indicator, table, warm
 from openfingym.errors import UsageError
 from openfingym.trading.compiled.core_table import SIZE, TARGETS, CoreTable
@@ -28,7 +29,6 @@ ActionName = Literal["projected", "weights", "orders"]
 ActionType = Literal["float64", "float32"]
 RewardName = Literal["log-return", "differential-sharpe", "pnl"]
 Start = Literal["random", "first"] | int
-_FLOAT64: np.dtype[np.float64] = np.dtype(np.float64)  # NumPy would make it from the type at every step
 
 
 def bound(kernel: Kernel, *arguments: object) -> Kernel:
@@ -191,13 +191,17 @@ class Episodes:
             float64[S], or float64[N, S], C-contiguous.
 
         Raises:
-            UsageError: the action is no array of numbers, or has another shape.
+            UsageError: the action is no array of real numbers, or has another shape.
         """
         shape = (*leading, *self._symbols) if leading else self._symbols
         try:
-            asked = np.asarray(action, _FLOAT64, "C")
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"an action is target weights of shape {shape}; found {reprlib.repr(action)}") from error
+            # The usual case without a call: a step is so short that it would be felt.
+            usual = type(action) is np.ndarray and action.dtype is FLOAT64
+            asked = np.asarray(action, FLOAT64, "C") if usual else real_numbers(action)
+        except ValueError as error:
+            raise UsageError(
+                f"an action is target weights of shape {shape}, real numbers; found {reprlib.repr(action)}: {error}"
+            ) from error
         # Refused here and not by the market: a wrong shape is an error in a program, a weight of 2 a decision.
         if asked.shape != shape:
             raise UsageError(f"an action is target weights of shape {shape}; found shape {asked.shape}")
@@ -217,9 +221,9 @@ class Episodes:
         """Where the next episode starts, from the options of ``reset``.
 
         Raises:
-            UsageError: there is an unknown option.
+            UsageError: there is an unknown option, or the options are no dict.
         """
-        given = dict(options or {})
+        given = options_of(options)
         start = given.pop("start", self.start)
         if given:
             raise UsageError(f"unknown reset options: {', '.join(map(str, given))}; known: start")
@@ -238,9 +242,11 @@ class Episodes:
         """
         # The first observation shows ``lookback`` rows, and after the last start the bars hold ``steps`` rows, or one.
         first, last = self.lookback - 1, len(self.bars) - 1 - (self.steps or 1)
-        if start == "random":
+        # Compared as texts alone: NumPy would compare each entry of an array.
+        named = start if isinstance(start, str) else None
+        if named == "random":
             return random.integers(first, last, count, endpoint=True)
-        if start == "first":
+        if named == "first":
             return np.full(count, first)
         if isinstance(start, bool) or not isinstance(start, int | np.integer):
             raise UsageError(f"start is {start!r}; expected 'random', 'first' or a row")

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from openfingym.envs.arguments import real_numbers
 from openfingym.envs.indicators import Indicator
 from openfingym.errors import UsageError
 from openfingym.trading.actions import Decision
@@ -79,7 +80,10 @@ def read(action: OrdersAction) -> Floats | Decision:
     if isinstance(action, np.ndarray):
         if action.ndim != 2 or action.shape[1] != REQUEST:
             raise UsageError(f"a table of requests has the shape (rows, {REQUEST}); found {action.shape}")
-        return np.asarray(action, np.float64, "C")
+        try:
+            return real_numbers(action)
+        except ValueError as error:
+            raise UsageError(f"a table of requests is of real numbers; found {str(action)[:80]}: {error}") from error
     if isinstance(action, Mapping):
         return _table_of_names(action)
     if isinstance(action, Decision):
@@ -115,7 +119,7 @@ def _table_of_names(action: Mapping[str, object]) -> Floats:
             )
             for order in orders  # type: ignore[attr-defined]
         ]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UsageError(
             f"expected a dict of 'orders' and 'cancels' as the action space has it; found {str(action)[:80]} "
             f"({error!r})"

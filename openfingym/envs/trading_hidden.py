@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.data.bars import VOLUME_WINDOW, Bars
+from openfingym.envs.arguments import options_of
 from openfingym.envs.hidden import HiddenEpisodes
 from openfingym.envs.indicators import SeenBars, parse
 from openfingym.envs.trading_account import AccountEnv, Action
@@ -140,12 +141,13 @@ class HiddenTradingEnv(AccountEnv[Observation]):
             options: must be empty; no options are known.
 
         Raises:
-            UsageError: every episode of this rollout was played; :meth:`result` ends the rollout.
+            UsageError: every episode of this rollout was played, and :meth:`result` ends the rollout; or the seed is
+                too large to be recorded.
         """
         super().reset(seed=seed)
-        if options:
+        if unknown := options_of(options):
             raise UsageError(
-                f"unknown reset options: {', '.join(map(str, options))}; hidden episodes come in order of time"
+                f"unknown reset options: {', '.join(map(str, unknown))}; hidden episodes come in order of time"
             )
         shown = self._hidden.start(seed)
         self._follow_reset(0, _equity(shown))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import numpy as np
 from gymnasium.utils import seeding
@@ -38,17 +40,11 @@ class NextStarts:
         Raises:
             UsageError: there is not one seed for each environment.
         """
-        count = len(self.rows)
-        if seed is None or isinstance(seed, int | np.integer):
-            seeds = [None if seed is None else int(seed) + i for i in range(count)]
-        else:
-            seeds = [None if number is None else int(number) for number in seed]
-        if len(seeds) != count:
-            raise UsageError(f"seed has {len(seeds)} entries; expected one for each of {count} environments")
+        seeds = _seeds(seed, len(self.rows))
         if not self.generators:
             seeded = [seeding.np_random(number if own else None) for number, own in zip(seeds, which, strict=True)]
             self.generators, self.seeds = [generator for generator, _ in seeded], [number for _, number in seeded]
-            self.draw(np.ones(count, np.bool_))
+            self.draw(np.ones(len(seeds), np.bool_))
             return
         renewed = which & np.array([number is not None for number in seeds])
         for i in np.flatnonzero(renewed):
@@ -71,7 +67,10 @@ class NextStarts:
         Raises:
             UsageError: there is no such row, or not one for each environment.
         """
-        if isinstance(start, np.ndarray | Sequence) and not isinstance(start, str):
+        # An array without axes has no entries: it is one start, and refused as such.
+        if (isinstance(start, np.ndarray) and start.ndim) or (
+            isinstance(start, Sequence) and not isinstance(start, str)
+        ):
             starts = list(start)
         else:
             starts = [start] * len(self.rows)
@@ -79,3 +78,31 @@ class NextStarts:
             raise UsageError(f"start has {len(starts)} rows; expected one for each of {len(self.rows)} environments")
         drawn = zip(self.generators, starts, strict=True)
         return np.concatenate([self._episodes.starts(1, generator, chosen) for generator, chosen in drawn])
+
+
+def _seeds(seed: object, count: int) -> list[int | None]:
+    """The seed of each of so many environments, from a form that :meth:`NextStarts.seed` takes.
+
+    Raises:
+        UsageError: it has none of these forms.
+    """
+    if seed is None:
+        return [None] * count
+    if _is_seed(seed):
+        return [int(seed) + i for i in range(count)]
+    try:
+        seeds = list(seed)  # type: ignore[call-overload]  # asked here
+    except TypeError:
+        seeds = [seed]
+    if not all(number is None or _is_seed(number) for number in seeds):
+        raise UsageError(
+            f"seed is {reprlib.repr(seed)}; expected a whole number from 0 on, a list with one, or None, for each of "
+            f"{count} environments, or None"
+        )
+    if len(seeds) != count:
+        raise UsageError(f"seed has {len(seeds)} entries; expected one for each of {count} environments")
+    return [None if number is None else int(number) for number in seeds]
+
+
+def _is_seed(number: object) -> TypeGuard[int]:
+    return isinstance(number, int | np.integer) and bool(number >= 0)

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from openfingym.data.bars import Bars
+from openfingym.envs.arguments import options_of, real_numbers
 from openfingym.envs.indicators import parse
 from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes, RewardName, Start, bound
 from openfingym.envs.trading_starts import NextStarts
@@ -176,7 +177,7 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
         Raises:
             UsageError: an unknown option, no such row, or not one seed for each environment.
         """
-        e, asked = self._episodes, dict(options or {})
+        e, asked = self._episodes, options_of(options)
         which = self._masked(asked.pop("reset_mask", None))
         start = e.start_of(asked)
         self._next.seed(seed, which)
@@ -226,9 +227,11 @@ class TradingVectorEnv(VectorEnv[Observations, Floats, NDArray[np.generic]]):
             )
         count, e = self.num_envs, self._episodes
         try:
-            asked = e.weights(actions, count) if e.weighted else np.asarray(actions, np.float64, "C")
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"actions have the shape {self._shape}; found {reprlib.repr(actions)}") from error
+            asked = e.weights(actions, count) if e.weighted else real_numbers(actions)
+        except ValueError as error:
+            raise UsageError(
+                f"actions are real numbers of shape {self._shape}; found {reprlib.repr(actions)}: {error}"
+            ) from error
         if asked.shape != self._shape:
             raise UsageError(f"actions have the shape {self._shape}; found shape {asked.shape}")
         # New arrays in every step, since callers keep them.

@@ -85,6 +85,17 @@ def test_a_wrong_action_is_told_and_changes_nothing(env: RollingEnv, action: np.
     assert np.array_equal(before["bars"][1:], after["bars"][:-1])
 
 
+def test_an_action_that_is_no_array_of_real_numbers_is_told(env: RollingEnv) -> None:
+    env.reset(seed=0)
+    shape = env.action_space.shape
+    assert shape is not None
+    for wrong in (None, "up", np.zeros(shape, complex), np.full(shape, 10**400, object), np.ma.masked_all(shape)):
+        with pytest.raises(UsageError, match="an action"):
+            env.step(wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="expected a dict"):
+        env.reset(options="x")  # type: ignore[arg-type]
+
+
 def test_no_step_before_reset_or_after_the_end(env: RollingEnv) -> None:
     with pytest.raises(UsageError, match="reset"):
         env.step(np.zeros(3))

@@ -24,6 +24,7 @@ from openfingym.trading.actions import Decision
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import EventKind, Order, OrderType, Reason, Side
 from openfingym.trading.projection import project
+from tests.openfingym.envs.test_arguments import NO_NUMBERS
 
 COSTS = MarketRules(fee_bps=2.0, slippage_bps=3.0, lot=0.0)
 FREE = MarketRules(lot=0.0)
@@ -482,3 +483,39 @@ def test_random_starts_leave_room_for_lookback_and_steps(seed, lookback, steps) 
 def test_the_module_does_not_come_with_the_package() -> None:
     code = "import sys, openfingym; sys.exit('numba' in sys.modules or 'gymnasium' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("action", NO_NUMBERS)
+@pytest.mark.parametrize("form", ["projected", "weights"])
+def test_weights_that_are_no_real_numbers_are_an_error_of_ours(form, action) -> None:
+    env = TradingEnv(walk(symbols=3), COSTS, action=form)
+    env.reset(seed=0)
+    with pytest.raises(UsageError, match=r"shape \(3,\).*found"):
+        env.step(action)
+    assert env.step(np.zeros(3))[4]["refusals"] == 0
+
+
+def test_orders_that_are_no_real_numbers_are_an_error_of_ours() -> None:
+    env = TradingEnv(walk(), COSTS, action="orders")
+    env.reset(seed=0)
+    order = {"symbol": 0, "side": 0, "quantity": 10**400, "type": 0}
+    masked = np.ma.masked_all((1, 8))
+    for wrong in (
+        {"cancels": [10**400]},
+        {"orders": [order]},
+        np.zeros((1, 8), complex),
+        np.zeros((1, 8), "M8[s]"),
+        masked,
+    ):
+        with pytest.raises(UsageError, match=r"expected a dict|real numbers"):
+            env.step(wrong)
+
+
+def test_options_and_starts_of_a_wrong_form_are_named() -> None:
+    env = TradingEnv(walk(), COSTS)
+    for options in ("x", 5, [("start", 20)]):
+        with pytest.raises(UsageError, match="expected a dict"):
+            env.reset(options=options)
+    for start in (np.array(20), np.array([20, 30]), np.array(["random", "first"]), [20]):
+        with pytest.raises(UsageError, match="expected 'random', 'first' or a row"):
+            env.reset(options={"start": start})

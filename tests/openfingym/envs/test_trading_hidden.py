@@ -324,3 +324,15 @@ def test_a_new_rollout_has_a_result_of_its_own(hidden: HiddenTradingEnv) -> None
     first = hidden.result()
     hidden.reset()
     assert hidden.result().rollout_id != first.rollout_id
+
+
+def test_what_has_no_form_is_an_error_of_ours(hidden: HiddenTradingEnv) -> None:
+    with pytest.raises(UsageError, match="whole number from 0 to 2"):
+        hidden.reset(seed=2**70)
+    for options in (5, "x"):
+        with pytest.raises(UsageError, match="expected a dict"):
+            hidden.reset(options=options)  # type: ignore[arg-type]
+    hidden.reset(seed=0)
+    for weights in ([10**400, 0, 0], np.zeros(3, complex), np.ma.masked_all(3)):
+        with pytest.raises(UsageError, match=r"shape \(3,\), real numbers; found"):
+            hidden.step(weights)  # type: ignore[arg-type]

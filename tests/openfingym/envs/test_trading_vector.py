@@ -425,3 +425,27 @@ def test_what_is_no_array_of_numbers_is_refused_by_name(action) -> None:
     for wrong in ("buy", [[0.1], [0.1, 0.2]], object()):
         with pytest.raises(UsageError, match=r"shape \(2, .*found"):
             envs.step(wrong)
+
+
+def test_numbers_that_are_not_real_are_refused_by_name() -> None:
+    weighted, ordered = TradingVectorEnv(2, walk(), COSTS), TradingVectorEnv(2, walk(), COSTS, action="orders")
+    for env in (weighted, ordered):
+        env.reset(seed=0)
+        shape = env.action_space.shape
+        for wrong in (np.full(shape, 10**400, object).tolist(), np.zeros(shape, complex), np.ma.masked_all(shape)):
+            with pytest.raises(UsageError, match=r"shape \(2, .*found"):
+                env.step(wrong)
+
+
+def test_seeds_options_and_starts_of_a_wrong_form_are_named() -> None:
+    env = TradingVectorEnv(4, walk(), COSTS)
+    for seed in ("a", 1.5, -1, [0.5] * 4, [1, 2, 3, "x"], [-1] * 4, np.array(3), np.zeros(4), object()):
+        with pytest.raises(UsageError, match="expected a whole number from 0 on, a list"):
+            env.reset(seed=seed)
+    for options in ("x", 5):
+        with pytest.raises(UsageError, match="expected a dict"):
+            env.reset(options=options)
+    for start in (np.array(20), np.array("first")):
+        with pytest.raises(UsageError, match="expected 'random', 'first' or a row"):
+            env.reset(seed=0, options={"start": start})
+    assert env.reset(seed=np.int64(3))[1].keys() == env.reset(seed=np.arange(4))[1].keys()
