@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import reprlib
 import time
 from functools import partial
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numpy import ma
 from numpy.typing import NDArray
 
 from openfingym import catalog
 from openfingym.agents import PROGRAM_LIMIT, Agent
+from openfingym.envs.arguments import options_of, require_recordable
 from openfingym.envs.code import program_info
 from openfingym.envs.instances import InstanceCycle, PublicHalf
 from openfingym.envs.lease import Lease, as_result
@@ -151,15 +154,17 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             options: with a split, ``index`` is the number of the instance to take; no other options are known.
 
         Raises:
-            UsageError: there is no such option or instance.
+            UsageError: there is no such option or instance, or the seed is too large to be recorded.
         """
+        asked = options_of(options)
+        require_recordable(seed)
         super().reset(seed=seed)
         known = {"index"} if self._instances is not None else set()
-        if unknown := sorted(map(str, (options or {}).keys() - known)):
+        if unknown := sorted(map(str, asked.keys() - known)):
             raise UsageError(f"unknown reset options: {', '.join(unknown)}")
         self._seed = seed if seed is not None else 0
         if self._instances is not None:
-            self._public = self._instances.next(seed, (options or {}).get("index"))
+            self._public = self._instances.next(seed, asked.get("index"))
             if isinstance(self.action_space, Varying):
                 self.action_space.current = self._public.manifest.submission_shape
         self._ready = True
@@ -188,14 +193,23 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         """Submit, and be scored on the private fold.
 
         Args:
-            action: predictions (an array, or a dict with the key ``predictions``), or a program's source.
+            action: predictions (an array, or a dict with the key ``predictions``); with ``action="code"``, a program's
+                source.
 
         Raises:
-            UsageError: called before ``reset``, or a second time after it.
+            UsageError: called before ``reset``, or a second time after it; or the action is a program where predictions
+                are expected, or the other way round.
             RuntimeFailureError, VerifierError: our machinery failed; there is no reward.
         """
         if not self._ready:
             raise UsageError("call reset() first; an episode of a batch task is one step long")
+        # Refused without an end of the episode: it is an error in the caller's program, not an answer.
+        if isinstance(action, str) == self._predicts:
+            expected = "predictions, an array" if self._predicts else "the source of a program"
+            raise UsageError(
+                f"an action is {expected}; found {reprlib.repr(action)}. openfingym.make with action='code' makes an "
+                "environment that takes programs, with action='predictions' one that takes arrays"
+            )
         self._ready = False
         lease = self._leased()
         ran: Info = {}
@@ -297,11 +311,31 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             )
         refusal = None
         try:
-            client.submit(ticket.token, np.asarray(action))
+            client.submit(ticket.token, _submitted(action))
         except SubmissionError as error:
             # The agent's fault, and so a result: the rollout ends without a score.
             refusal = str(error)
         return as_result(client.finalize(ticket.rollout_id), self._public.manifest, AGENT, self._seed, refusal)
+
+
+def _submitted(action: object) -> NDArray[Any]:
+    """Predictions as the array that is submitted, of whatever type: the verifier refuses a wrong one.
+
+    Raises:
+        SubmissionError: NumPy makes no array of the action, or values of it are masked.
+    """
+    try:
+        array = np.asanyarray(action)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SubmissionError(
+            f"wrong-dtype: found {reprlib.repr(action)}, which is no array of numbers: {error}", problem="wrong-dtype"
+        ) from error
+    # Else what is behind the mask would be submitted, which nobody means.
+    if ma.is_masked(array):
+        raise SubmissionError(
+            "wrong-dtype: values of the array are masked; expected a number in each place", problem="wrong-dtype"
+        )
+    return np.asarray(array)
 
 
 def _varying(array: NDArray[np.generic]) -> Varying:

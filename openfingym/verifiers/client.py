@@ -182,13 +182,21 @@ class VerifierClient(RecordClient, OperatorClient):
 
         Raises:
             UsageError: the key is not an idempotency key.
-            SubmissionError: the verifier refused the submission; ``problem`` says why.
+            SubmissionError: the verifier refused the submission, or it cannot be sent; ``problem`` says why.
             VerifierError: the verifier failed, or does not answer.
         """
         import numpy as np
 
+        array = np.asarray(values)
+        # The format has objects as pickles alone, which no verifier reads; it would be refused as this is.
+        if array.dtype.hasobject:
+            raise SubmissionError(
+                f"wrong-dtype: found an array of {array.dtype}, which holds Python objects; expected plain numbers, "
+                "float64 at best",
+                problem="wrong-dtype",
+            )
         stream = io.BytesIO()
-        np.lib.format.write_array(stream, np.asarray(values), allow_pickle=False)
+        np.lib.format.write_array(stream, array, allow_pickle=False)
         headers = {"Content-Type": NPY, **_key(idempotency_key)}
         answer = self._connection.send("POST", SUBMISSIONS, token, content=stream.getvalue(), headers=headers)
         document = self._connection.accepted(answer)

@@ -206,3 +206,47 @@ def test_a_users_own_task(own_task: Path) -> None:
     assert step_info["data_kind"] == "simulated"
     assert -1.0 < reward < 0.0
     env.close()
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [
+        None,
+        [10**400],
+        [[1.0], [1.0, 2.0]],
+        np.zeros((40, 5, 6)).astype(object),
+        np.ma.masked_all((40, 5, 6)),
+        np.zeros((40, 5, 6), "M8[s]"),
+        b"abc",
+    ],
+)
+def test_what_is_no_array_of_numbers_is_a_refused_submission(env: BatchEnv, predictions: object) -> None:
+    env.reset(seed=0)
+    _, reward, terminated, _, info = env.step(predictions)  # type: ignore[arg-type]
+    assert (reward, terminated, info["state"]) == (-100.0, True, "rejected")
+    assert str(info["reason"]).startswith("wrong-dtype: ")
+
+
+def test_an_action_of_the_other_form_is_an_error_of_ours(env: BatchEnv) -> None:
+    observation, _ = env.reset(seed=0)
+    before = env.rollout_id
+    with pytest.raises(UsageError, match="predictions, an array; found 'print"):
+        env.step("print(1)")
+    assert env.rollout_id == before
+    assert env.step(last_value(observation))[4]["state"] == "scored", "the episode was still open"
+    code = openfingym.make("treasury-forecast", action="code")
+    code.reset(seed=0)
+    for wrong in (last_value(observation), None, b"print(1)"):
+        with pytest.raises(UsageError, match="the source of a program; found"):
+            code.step(wrong)
+    assert code.rollout_id is None
+    code.close()
+
+
+def test_seeds_and_options_that_cannot_be_are_refused_at_reset(env: BatchEnv) -> None:
+    with pytest.raises(UsageError, match="whole number from 0 to 2"):
+        env.reset(seed=2**70)
+    with pytest.raises(UsageError, match="expected a dict"):
+        env.reset(options="x")  # type: ignore[arg-type]
+    env.reset(seed=2**63 - 1)
+    assert env.step(np.zeros((40, 5, 6)))[4]["state"] == "scored"
