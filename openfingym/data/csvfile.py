@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 DAY_NS = 86_400_000_000_000
 """Nanoseconds in a day."""
+YEARS = (1678, 2261)
+"""First and last of the whole years that fit into 64 bits of nanoseconds."""
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "."})
 """What a cell without a value may hold, in lower case."""
 
@@ -279,9 +281,11 @@ def _times(body: list[tuple[int, list[str]]], column: str, where: str) -> NDArra
             raise DataError(
                 f"{where}, line {line}, column {column!r}: {row[0]!r} is not an ISO date such as 2024-01-31"
             ) from None
-        # The whole years that fit into 64 bits of nanoseconds; others would wrap around without an error.
-        if not 1678 <= stamp.year <= 2261:
-            raise DataError(f"{where}, line {line}, column {column!r}: {row[0]!r} is outside the years 1678 to 2261")
+        # Others would wrap around without an error.
+        if not YEARS[0] <= stamp.year <= YEARS[1]:
+            raise DataError(
+                f"{where}, line {line}, column {column!r}: {row[0]!r} is outside the years {YEARS[0]} to {YEARS[1]}"
+            )
         stamp = stamp.replace(tzinfo=UTC) if stamp.tzinfo is None else stamp.astimezone(UTC)
         if stamps and stamp <= stamps[-1]:
             fault = (

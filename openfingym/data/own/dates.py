@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openfingym.data.csvfile import YEARS
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
     """The dates of a column in UTC, without a time zone of their own, to the nanosecond.
 
     Raises:
-        DataError: a cell is no ISO date.
+        DataError: a cell is no ISO date, or is outside :data:`~openfingym.data.csvfile.YEARS`.
     """
     import pandas as pd
 
@@ -47,11 +48,25 @@ def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
             # A number alone would be read as a year.
             plain = cells.astype(str).str.strip()
             stamps = pd.to_datetime(plain.where(~plain.str.fullmatch(r"[\d.]*"), "?"), format="ISO8601", utc=True)
-    except (ValueError, pd.errors.OutOfBoundsDatetime) as error:
+    except pd.errors.OutOfBoundsDatetime as error:
+        # Of texts with nanoseconds, and before pandas 3 of all texts; what else is outside is named below by its row.
+        raise DataError(
+            f"{path}, column {cells.name!r}: a date is outside the years {YEARS[0]} to {YEARS[1]} "
+            f"({str(error).split(', at')[0]}); leave out rows whose date stands for none"
+        ) from None
+    except ValueError as error:
         raise DataError(
             f"{path}, column {cells.name!r}: not all are ISO dates such as 2024-01-31 ({str(error).split(', at')[0]}); "
             "other orders of day and month can be mistaken"
         ) from None
     if stamps.isna().any():
         raise DataError(f"{path}, row {int(stamps.isna().to_numpy().argmax()) + 2}: has no date")
-    return pd.DatetimeIndex(stamps).tz_localize(None).as_unit("ns")
+    dates = pd.DatetimeIndex(stamps).tz_localize(None)
+    outside = (dates.year < YEARS[0]) | (dates.year > YEARS[1])
+    if outside.any():
+        row = int(outside.argmax())
+        raise DataError(
+            f"{path}, row {row + 2}, column {cells.name!r}: {str(cells.iloc[row])!r} is outside the years "
+            f"{YEARS[0]} to {YEARS[1]}; leave out rows whose date stands for none"
+        )
+    return dates.as_unit("ns")

@@ -6,7 +6,9 @@ import errno
 import os
 import warnings
 from collections.abc import Callable
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -204,6 +206,29 @@ FAULTS = {
     "nothing": ("", "the file is empty"),
     "two names": ("date,s,a\n2024-01-01,x,1\n2024-01-01,x,2\n", "'x' has two rows at 2024-01-01"),
 }
+
+
+DATES: dict[str, Callable[[list[date]], Any]] = {
+    "csv": lambda days: [str(day) for day in days],
+    "csv with nanoseconds": lambda days: [f"{day}T00:00:00.000000001" for day in days],
+    "date32": lambda days: days,
+    "timestamp[s]": lambda days: np.array(days, dtype="datetime64[s]"),
+    "timestamp[ms]": lambda days: pd.DatetimeIndex(np.array(days, dtype="datetime64[ms]")).tz_localize("UTC"),
+}
+
+
+@pytest.mark.parametrize("kind", ["forecast", "rows", "curves"])
+@pytest.mark.parametrize("form", DATES)
+def test_a_date_beyond_nanoseconds_is_refused(form: str, kind: str, tmp_path: Path) -> None:
+    days = [*(date(2020, 1, 1) + timedelta(days=day) for day in range(9)), date(9999, 12, 31)]
+    table = pd.DataFrame({"date": DATES[form](days), "1y": np.arange(1.0, 11.0), "2y": np.arange(1.0, 11.0) ** 2})
+    path = tmp_path / ("x.csv" if form.startswith("csv") else "x.parquet")
+    if path.suffix == ".csv":
+        csv(path, table)
+    else:
+        table.to_parquet(path)
+    with pytest.raises(DataError, match=r"9999-12-31.* outside the years 1678 to 2261|outside.*9999-12-31"):
+        new_task("my-task", tmp_path, kind, Given((path,)))
 
 
 @pytest.mark.parametrize("name", FAULTS)
