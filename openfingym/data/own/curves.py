@@ -30,8 +30,10 @@ from openfingym.data.own.tables import (
     is_number,
     is_numeric,
     joined,
+    names_in,
     read_frame,
     stems_of,
+    truth_hint,
 )
 from openfingym.errors import DataError
 
@@ -161,7 +163,7 @@ def _read(path: Path, stem: str) -> DataTable:
         curve = next((name for name in rest if not is_numeric(frame[name])), None)
     rest = [name for name in rest if name != curve]
     _require_form(path, maturity, columns, rest)
-    frame = frame.assign(**{CURVE: stem if curve is None else frame[curve].astype(str).str.strip()})
+    frame = frame.assign(**{CURVE: stem if curve is None else names_in(frame[curve])})
     steps: tuple[str, ...] = ()
     if date is not None:
         frame = frame.assign(**{KEY: dates_of(frame[date], path)})
@@ -256,8 +258,8 @@ def _require_numbers(frame: pd.DataFrame, path: Path, columns: Sequence[str]) ->
         if wrong.any():
             row = int(wrong.argmax())
             raise DataError(
-                f"{path}, row {row + 2}, column {name!r}: {str(frame[name].iloc[row])!r} is not a number; a curve "
-                "holds numbers, or empty cells where a value is missing"
+                f"{path}, row {row + 2}, column {name!r}: {str(frame[name].iloc[row])!r} is not a number"
+                f"{truth_hint(frame[name].iloc[row])}; a curve holds numbers, or empty cells where a value is missing"
             )
 
 

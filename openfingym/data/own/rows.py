@@ -29,6 +29,7 @@ from openfingym.data.own.tables import (
     is_number,
     is_numeric,
     read_frame,
+    truth_hint,
 )
 from openfingym.digests import sha256_of
 from openfingym.errors import DataError, UsageError
@@ -164,7 +165,8 @@ def _require_numbers(frame: pd.DataFrame, path: Path) -> None:
         if not wrong.any():
             continue
         row = int(wrong.argmax())
-        where = f"{path}, row {row + 2}, column {name!r}: {str(frame[name].iloc[row])!r} is not a finite number"
+        cell = frame[name].iloc[row]
+        where = f"{path}, row {row + 2}, column {name!r}: {str(cell)!r} is not a finite number{truth_hint(cell)}"
         if name == frame.columns[-1]:
             raise DataError(f"{where}; the column to predict, which --target names, holds numbers")
         raise DataError(

@@ -140,8 +140,9 @@ def _read(path: Path) -> DataTable:
     if texts:
         # Rows of a file count from 1, and the header is the first.
         row = int((~is_number(frame[texts[0]])).argmax())
+        cell = frame[texts[0]].iloc[row]
         raise DataError(
-            f"{path}, row {row + 2}, column {texts[0]!r}: {str(frame[texts[0]].iloc[row])!r} is not a number; only a "
+            f"{path}, row {row + 2}, column {texts[0]!r}: {str(cell)!r} is not a number{truth_hint(cell)}; only a "
             "column of dates, and in a long table one of names, may hold text"
         )
     return _ordered(frame, times, path)
@@ -191,7 +192,10 @@ def _frame(path: Path, content: bytes) -> pd.DataFrame:
             raise UsageError(f"{path}: reading Parquet needs pyarrow: pip install 'openfingym[arrow]'") from None
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: not a readable Parquet file ({error})") from None
-        return frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index(names=_index_names(frame))
+        if not isinstance(frame.index, pd.RangeIndex):
+            # A level may be called as a column is, which is refused with all names that occur twice.
+            frame = frame.reset_index(names=_index_names(frame), allow_duplicates=True)
+        return _without_bytes(frame, path)
     if Path(path.name.removesuffix(".gz")).suffix.lower() not in {".csv", ".txt"}:
         raise UsageError(f"{path}: no table is read from such a file; known: .csv, .csv.gz, .parquet")
     text = decoded(content, path)
@@ -202,6 +206,34 @@ def _frame(path: Path, content: bytes) -> pd.DataFrame:
         raise DataError(f"{path}: the file is empty; expected a header line and at least one row") from None
     except ValueError as error:
         raise DataError(f"{path}: cannot be read as a table ({error}); every row needs as many cells") from None
+
+
+def _without_bytes(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The frame with texts in place of bytes, which is how some programs write texts into Parquet files.
+
+    Raises:
+        DataError: bytes are not UTF-8.
+    """
+    import pandas as pd
+
+    def text(cell: object) -> object:
+        return cell.decode() if isinstance(cell, bytes) else cell
+
+    columns = []
+    for place, name in enumerate(frame.columns):
+        cells = frame.iloc[:, place]
+        # Other types of columns hold no bytes.
+        mixed = cells.dtype == object or isinstance(cells.dtype, pd.CategoricalDtype)
+        if mixed and any(isinstance(cell, bytes) for cell in cells):
+            try:
+                cells = cells.astype(object).map(text)
+            except UnicodeDecodeError:
+                raise DataError(
+                    f"{path}, column {str(name)!r}: bytes that are no UTF-8 text; expected numbers, dates or texts, so "
+                    "leave the column out or convert it"
+                ) from None
+        columns.append(cells)
+    return pd.concat(columns, axis=1) if columns else frame
 
 
 def _index_names(frame: pd.DataFrame) -> list[str]:
@@ -218,10 +250,10 @@ def _index_names(frame: pd.DataFrame) -> list[str]:
 
 
 def is_number(cells: pd.Series) -> NDArray[np.bool_]:
-    """Whether each cell is a finite number or a gap."""
+    """Whether each cell is a finite number or a gap. True and False are none, whatever kind of file has them."""
     import pandas as pd
 
-    if cells.dtype.kind in "iufb":
+    if cells.dtype.kind in "iuf":
         return np.asarray(~np.isinf(cells.to_numpy(dtype=np.float64)), dtype=np.bool_)
     texts = cells.astype(object).where(cells.notna(), "").astype(str).str.strip()
     values = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
@@ -232,16 +264,26 @@ def is_number(cells: pd.Series) -> NDArray[np.bool_]:
     return number
 
 
+def truth_hint(cell: object) -> str:
+    """What a message adds about a cell that is no number, if it is a truth value."""
+    return " (write 1 for true and 0 for false)" if str(cell).strip().lower() in {"true", "false"} else ""
+
+
 def is_numeric(cells: pd.Series) -> bool:
     """Whether every cell is a finite number or a gap."""
     return bool(is_number(cells).all())
+
+
+def names_in(cells: pd.Series) -> pd.Series:
+    """The names that the rows of a long table have; a missing one is an empty text, as it is in a CSV file."""
+    return cells.astype(str).str.strip().where(cells.notna(), "")
 
 
 def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) -> DataTable:
     """Make a long table wide: one row for each date, and a channel for each name and column of values."""
     import pandas as pd
 
-    names = frame[key].astype(str).str.strip()
+    names = names_in(frame[key])
     frame = frame.drop(columns=key).set_index(pd.MultiIndex.from_arrays([times, names], names=["time", key]))
     if frame.index.duplicated().any():
         when, who = frame.index[frame.index.duplicated()][0]

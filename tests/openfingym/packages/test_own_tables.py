@@ -231,6 +231,49 @@ def test_a_date_beyond_nanoseconds_is_refused(form: str, kind: str, tmp_path: Pa
         new_task("my-task", tmp_path, kind, Given((path,)))
 
 
+def parquet(path: Path, **columns: object) -> Path:
+    """A Parquet file of the table that :func:`frame` returns, with some columns in place of its own."""
+    frame().assign(date=pd.to_datetime(frame()["date"]), **columns).to_parquet(path)
+    return path
+
+
+def test_bytes_in_parquet_are_read_as_utf8_or_refused(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "x.parquet", a=[f"{value}".encode() for value in frame()["a"]])
+    np.testing.assert_array_equal(read_tables([path]).values, frame()[["a", "b"]].to_numpy())
+    parquet(path, a=[b"1", b"\xff"] * (ROWS // 2))
+    for kind in ("forecast", "rows", "curves"):
+        with pytest.raises(DataError, match="column 'a': bytes that are no UTF-8 text; expected numbers"):
+            new_task("my-task", tmp_path, kind, Given((path,)))
+
+
+@pytest.mark.parametrize("kind", ["forecast", "rows", "curves"])
+def test_truth_values_are_refused_in_parquet_as_in_csv(kind: str, tmp_path: Path) -> None:
+    table = frame().rename(columns={"a": "1y", "b": "2y"}).assign(**{"2y": frame()["b"] > 100.0})
+    table.to_parquet(tmp_path / "x.parquet")
+    for path in (csv(tmp_path / "x.csv", table), tmp_path / "x.parquet"):
+        with pytest.raises(DataError, match=r"column '2y': '(True|False)' .* \(write 1 for true and 0 for false\)"):
+            new_task("my-task", tmp_path, kind, Given((path,)))
+
+
+def test_a_missing_name_in_parquet_is_refused_as_in_csv(tmp_path: Path) -> None:
+    names = ["x", None] * (ROWS // 2)
+    days = frame()["date"].repeat(2).to_numpy()[:ROWS]
+    table = frame().assign(date=days, curve=names)
+    for kind, channels in (("forecast", ["a"]), ("curves", ["a", "b"])):
+        chosen = table[["date", "curve", *channels]].rename(columns={"a": "1y", "b": "2y"})
+        chosen.to_parquet(tmp_path / "x.parquet")
+        for path in (csv(tmp_path / "x.csv", chosen), tmp_path / "x.parquet"):
+            with pytest.raises(DataError, match=r"every column needs a name of its own|channel ':1y' is no <curve>"):
+                new_task("my-task", tmp_path, kind, Given((path,)))
+
+
+def test_a_level_called_as_a_column_is_refused(tmp_path: Path) -> None:
+    table = frame()
+    table.set_index(["date", table["a"]]).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="columns with the same name: 'a'"):
+        read_tables([tmp_path / "x.parquet"])
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_a_table_is_named(name: str, tmp_path: Path) -> None:
     text, expected = FAULTS[name]
