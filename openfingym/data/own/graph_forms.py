@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from openfingym.data.sources.graph_files import (
     label_vector,
     read_mat,
     read_npz,
+    require_numbers,
     sparse_matrix,
 )
 from openfingym.errors import DataError, UsageError
@@ -136,7 +138,7 @@ def _graphml(path: Path) -> Parts:
     names = [node.get("id", "") for node in nodes]
     number = {name: place for place, name in enumerate(names)}
     if len(number) < len(names):
-        twice = [name for name in number if names.count(name) > 1]
+        twice = [name for name, count in Counter(names).items() if count > 1]
         raise DataError(f"{path}: nodes that are there twice: {examples(twice)}")
     ends = [(edge.get("source", ""), edge.get("target", "")) for edge in graph.findall("edge")]
     if strange := [name for pair in ends for name in pair if name not in number]:
@@ -198,9 +200,9 @@ def _npz(path: Path) -> Parts:
 
 def _of_arrays(arrays: Mapping[str, Any], where: str) -> Parts:
     """Named arrays and matrices as parts of a graph."""
-    features = _first(arrays, FEATURES)
-    labels = _first(arrays, LABELS)
-    adjacency, listed = _first(arrays, ADJACENCY), _first(arrays, PAIRS)
+    features, labels, adjacency, listed = (
+        _first(arrays, names, where) for names in (FEATURES, LABELS, ADJACENCY, PAIRS)
+    )
     if (adjacency is None) == (listed is None):
         raise DataError(
             f"{where}: needs either an adjacency matrix ({', '.join(ADJACENCY)}) or pairs of nodes "
@@ -223,22 +225,29 @@ def _of_arrays(arrays: Mapping[str, Any], where: str) -> Parts:
         pairs = pairs.astype(np.int64)
         if nodes is None:
             nodes = int(np.size(labels)) if labels is not None else int(pairs.max(initial=-1)) + 1
-    if pairs.size and not (pairs.min() >= 0 and pairs.max() < nodes):
-        raise DataError(f"{where}: an edge names node {int(pairs.max())}, but there are {nodes}, counted from 0")
+    if (strange := pairs[(pairs < 0) | (pairs >= nodes)]).size:
+        raise DataError(f"{where}: an edge names node {strange[0]}, but there are {nodes} nodes, numbered from 0")
     matrix = None if features is None else feature_matrix(_without_types(features), where)
     whole = None if labels is None else label_vector(labels, nodes, where)
     return Parts(where, None, pairs, matrix, (), whole, nodes)
 
 
 def _without_types(features: Any) -> Any:
-    """The features as float64 whatever numbers the file holds; other arrays as they are, to be refused."""
+    """The features as float64, whatever numbers the file holds."""
     if not isinstance(features, np.ndarray):
         return importlib.import_module("scipy.sparse").csr_array(features).astype(np.float64)
-    return features.astype(np.float64) if features.dtype.kind in "biuf" else features
+    return features.astype(np.float64)
 
 
-def _first(arrays: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((arrays[name] for name in names if name in arrays), None)
+def _first(arrays: Mapping[str, Any], names: tuple[str, ...], where: str) -> Any:
+    """The first array of numbers that is there under one of the names; None without one."""
+    name = next((name for name in names if name in arrays), None)
+    if name is None:
+        return None
+    require_numbers(arrays[name], repr(name), where)
+    if not arrays[name].ndim:
+        raise DataError(f"{where}: {name!r} is a single number; expected a list or a matrix")
+    return arrays[name]
 
 
 READERS: Mapping[str, Callable[[Path], Parts]] = {

@@ -130,7 +130,8 @@ def sparse_matrix(
             f"{where}: expected a sparse matrix in {' or '.join(forms).upper()} form, found {stated!r} with "
             f"{', '.join(sorted(arrays))}"
         )
-    shape = tuple(int(size) for size in arrays["shape"].tolist())
+    require_numbers(arrays["data"], "data", where)
+    shape = tuple(whole_numbers(arrays["shape"], where).tolist())
     data, sparse = arrays["data"].astype(np.float64), importlib.import_module("scipy.sparse")
     try:
         if name == "coo":
@@ -236,6 +237,7 @@ def label_vector(values: Any, nodes: int, where: str) -> NDArray[np.int64]:
         DataError: another shape, or not whole numbers.
     """
     array = np.asarray(values.toarray() if hasattr(values, "toarray") else values)
+    require_numbers(array, "labels", where)
     if array.ndim == 2 and array.shape[0] == nodes and array.shape[1] > 1:
         if not ((array == 0) | (array == 1)).all() or not (array.sum(axis=1) == 1).all():
             raise DataError(f"{where}: labels of shape {list(array.shape)} are not one-hot")
@@ -246,6 +248,21 @@ def label_vector(values: Any, nodes: int, where: str) -> NDArray[np.int64]:
         raise DataError(f"{where}: labels of shape {list(array.shape)}, expected {nodes} whole numbers")
     whole: NDArray[np.int64] = flat.astype(np.int64)
     return whole
+
+
+def require_numbers(array: Any, name: str, where: str) -> None:
+    """Refuse an array or a sparse matrix of anything but real numbers, such as texts.
+
+    Args:
+        array: the array, or a sparse matrix of SciPy.
+        name: what it is, for the message.
+        where: name of the file, for the message.
+
+    Raises:
+        DataError: it holds something else.
+    """
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{where}: {name} of type {array.dtype}; expected numbers, so save them as int64 or float64")
 
 
 def whole_numbers(array: NDArray[np.generic], where: str) -> NDArray[np.int64]:

@@ -218,6 +218,39 @@ FAULTS: dict[str, tuple[Callable[[Path], Given], str]] = {
         lambda at: Given((npz(at, edge_index=PAIRS, x=FEATURES, y=np.arange(NODES) % 4),)),
         "labels are 0, 1, 2, 3; expected both 0",
     ),
+    "labels of text": (
+        lambda at: Given((npz(at, edge_index=PAIRS, x=FEATURES, y=LABELS.astype(str)),)),
+        "'y' of type <U.*; expected numbers",
+    ),
+    "edges of text": (lambda at: Given((npz(at, edge_index=PAIRS.astype(str), y=LABELS),)), "'edge_index' of type <U"),
+    "features of text": (
+        lambda at: Given((npz(at, edge_index=PAIRS, x=FEATURES.astype(str), y=LABELS),)),
+        "'x' of type <U",
+    ),
+    "an adjacency of text": (
+        lambda at: Given((npz(at, adj=adjacency().toarray().astype(str), y=LABELS),)),
+        "'adj' of type <U",
+    ),
+    "a sparse matrix of text": (
+        lambda at: Given((npz(at, edge_index=PAIRS, **(parts("x", adjacency()) | {"x_data": np.array(["1"])})),)),
+        "data of type <U",
+    ),
+    "a sparse matrix with a shape of text": (
+        lambda at: Given((npz(at, edge_index=PAIRS, **(parts("x", adjacency()) | {"x_shape": np.array("1")})),)),
+        "expected whole numbers",
+    ),
+    "features that are one number": (
+        lambda at: Given((npz(at, edge_index=PAIRS, x=np.array(1.0), y=LABELS),)),
+        "'x' is a single number; expected a list or a matrix",
+    ),
+    "a node before the first": (
+        lambda at: Given((npz(at, edge_index=np.where(PAIRS == 0, -1, PAIRS), x=FEATURES, y=LABELS),)),
+        f"an edge names node -1, but there are {NODES} nodes, numbered from 0",
+    ),
+    "a node behind the last": (
+        lambda at: Given((npz(at, edge_index=PAIRS + 1, x=FEATURES, y=LABELS),)),
+        f"an edge names node {NODES}, but there are {NODES} nodes, numbered from 0",
+    ),
     "an entity": (
         lambda at: Given((table(at / "g.graphml", [('<!DOCTYPE x [<!ENTITY a "aaaa">]><graphml>&a;</graphml>',)]),)),
         "declares a document type",
