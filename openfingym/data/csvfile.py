@@ -13,7 +13,8 @@ import io
 import math
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -136,14 +137,18 @@ def unpacked(packed: bytes, path: Path, most: int) -> bytes:
     return content
 
 
-def csv_texts(source: Path | io.StringIO) -> pd.DataFrame:
+def csv_texts(source: Path | io.StringIO, **options: Any) -> pd.DataFrame:
     """The cells of a CSV file with a header as texts, by pandas; a missing cell is an empty text.
+
+    Args:
+        source: the file, or what it holds.
+        options: further options of ``pandas.read_csv``.
 
     Raises:
         ValueError: it is no CSV file, or a row has more cells than the header; pandas' own errors are of this type.
     """
     # By itself pandas would turn "1_000", "007" and "NA" into something else before anybody looks at them.
-    return read_csv(source, dtype=object, keep_default_na=False)
+    return read_csv(source, dtype=object, keep_default_na=False, **options)
 
 
 def read_csv(source: Path | io.StringIO | io.BytesIO, **options: Any) -> pd.DataFrame:
@@ -167,6 +172,11 @@ def read_csv(source: Path | io.StringIO | io.BytesIO, **options: Any) -> pd.Data
             return frame
         except pd.errors.ParserWarning:
             raise ValueError("a row has more cells than the header; a text with a comma needs quotes") from None
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once, sorted."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def parse_csv(
@@ -248,7 +258,7 @@ def _columns(header: list[str], channels: Sequence[str] | None, where: str) -> l
     present = header[1:]
     if not present:
         raise DataError(f"{where}, line 1: needs a date column and at least one channel, found only {header[0]!r}")
-    twice = sorted({name for name in present if present.count(name) > 1})
+    twice = repeated(present)
     if twice or "" in present:
         raise DataError(
             f"{where}, line 1: every column needs a name of its own" + (f"; twice: {', '.join(twice)}" if twice else "")
@@ -266,10 +276,11 @@ def channel_positions(present: Sequence[str], channels: Sequence[str] | None, wh
         return list(range(len(present)))
     if isinstance(channels, str) or not channels or len(set(channels)) < len(channels):
         raise DataError(f"{where}: channels must be a list of different names, found {channels!r}")
+    places = {name: place for place, name in enumerate(present)}
     for name in channels:
-        if name not in present:
+        if name not in places:
             raise DataError(f"{where}: no channel {name!r}{suggestion(name, present)}")
-    return [present.index(name) for name in channels]
+    return [places[name] for name in channels]
 
 
 def _times(body: list[tuple[int, list[str]]], column: str, where: str) -> NDArray[np.datetime64]:

@@ -275,15 +275,16 @@ def _bars(table: DataTable, stem: str) -> DataTable:
             columns.append(place)
             names.append(f"{symbol or stem}_{fieldname.lower()}")
             symbols.add(symbol or stem)
+    present, kept = set(names), set(columns)
     needed = [f"{symbol}_{name}" for symbol in sorted(symbols) for name in FIELDS]
-    if missing := [name for name in needed if name not in names]:
+    if missing := [name for name in needed if name not in present]:
         raise DataError(f"no column {', '.join(missing)}; every symbol needs {', '.join(FIELDS)}")
     if not symbols:
         raise DataError(
             f"no bars: expected columns {', '.join(FIELDS)}, or <symbol>_open and so on; found "
             f"{', '.join(table.channels[:12])}"
         )
-    left = [name for place, name in enumerate(table.channels) if place not in columns]
+    left = [name for place, name in enumerate(table.channels) if place not in kept]
     steps = (f"columns left out, which are no part of a bar: {', '.join(left)}",) if left else ()
     return replace(table, channels=tuple(names), values=table.values[:, columns], steps=(*table.steps, *steps))
 

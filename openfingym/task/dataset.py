@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, Self
@@ -79,7 +80,7 @@ class Dataset(Section):
     @field_validator("channels")
     @classmethod
     def _unique(cls, channels: tuple[str, ...]) -> tuple[str, ...]:
-        twice = sorted({c for c in channels if channels.count(c) > 1})
+        twice = sorted(name for name, count in Counter(channels).items() if count > 1)
         if twice:
             raise ValueError(f"channels named more than once: {', '.join(twice)}")
         return channels

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import importlib
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from openfingym.data.csvfile import repeated
 from openfingym.data.graphs import SparseRows
 from openfingym.data.own.cells import author_bytes, examples, read_cells
 from openfingym.data.sources.graph_files import (
@@ -137,8 +137,7 @@ def _graphml(path: Path) -> Parts:
     nodes = graph.findall("node")
     names = [node.get("id", "") for node in nodes]
     number = {name: place for place, name in enumerate(names)}
-    if len(number) < len(names):
-        twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice := repeated(names):
         raise DataError(f"{path}: nodes that are there twice: {examples(twice)}")
     ends = [(edge.get("source", ""), edge.get("target", "")) for edge in graph.findall("edge")]
     if strange := [name for pair in ends for name in pair if name not in number]:
@@ -156,15 +155,14 @@ def _attributes(root: Any, nodes: list[Any], where: str) -> tuple[dict[str, list
     """The attributes of all nodes that are numbers, by name, and the names of the others."""
     columns: dict[str, list[float]] = {}
     left = []
+    # Of several texts for one attribute the first counts, so that it comes last here.
+    own = [{data.get("key"): data.text for data in reversed(node.findall("data"))} for node in nodes]
     for key in root.findall("key"):
         name = key.get("attr.name", key.get("id", ""))
         if key.get("for", "all") not in {"node", "all"}:
             continue
         default = key.findtext("default")
-        texts = []
-        for node in nodes:
-            own = next((data.text for data in node.findall("data") if data.get("key") == key.get("id")), default)
-            texts.append((own or "").strip().lower())
+        texts = [(values.get(key.get("id"), default) or "").strip().lower() for values in own]
         if key.get("attr.type") not in NUMERIC and not (name in NODE_LABELS and set(texts) <= TRUTH.keys()):
             left.append(name)
             continue

@@ -188,7 +188,8 @@ def read_features(path: Path, number: dict[str, int], item: str) -> tuple[NDArra
     _require_once(names, cells, first, item)
     if unknown := [name for name in names if name not in number]:
         raise DataError(f"{path}: features of {item}s that have no label: {examples(unknown)}; remove them")
-    if missing := [name for name in number if name not in set(names)]:
+    present = set(names)
+    if missing := [name for name in number if name not in present]:
         raise DataError(f"{path}: {item}s without features: {examples(missing)}")
     values = cells.numbers(range(1, cells.width), first)
     out = np.empty_like(values)
@@ -231,7 +232,8 @@ def _features_of(
     if parts.features is None:
         return None, ()
     if len(places) != len(number):
-        missing = [name for name, place in number.items() if place not in set(places.tolist())]
+        present = set(places.tolist())
+        missing = [name for name, place in number.items() if place not in present]
         raise DataError(f"{parts.where}: labelled nodes that are not there, and have no features: {examples(missing)}")
     order = np.empty(len(places), dtype=np.int64)
     order[places] = np.arange(len(places))

@@ -2,15 +2,18 @@
 
 import gzip
 import math
+import time
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from openfingym.data import canonical_csv, read_csv_panel
-from openfingym.data.csvfile import parse_csv
+from openfingym.data.csvfile import channel_positions, parse_csv, repeated
 from openfingym.errors import DataError
+from openfingym.task.dataset import Dataset
 
 GOOD = "date,a,b\n2024-01-01,1.5,2\n2024-01-02,1.25,3\n2024-01-03,1e0,4\n"
 
@@ -178,3 +181,15 @@ def test_canonical_text_uses_the_shortest_decimals():
     )
     hours = np.array(["2024-01-01T00", "2024-01-01T01"], dtype="datetime64[ns]")
     assert canonical_csv(hours, ["a"], np.array([[1.0], [math.pi]])).startswith(b"time,a\n2024-01-01T00:00:00Z,1.0\n")
+
+
+def test_repeated_names_of_very_many_are_found_at_once() -> None:
+    names = [str(number) for number in range(40_000)]
+    begun = time.process_time()
+    assert repeated(names) == []
+    assert repeated(["b", *names, "7", "b", "a"]) == ["7", "b"]
+    assert len(channel_positions(names, names[::-1], "x")) == len(names)
+    with pytest.raises(ValidationError, match="channels named more than once: 7"):
+        Dataset.model_validate({"name": "x", "channels": [*names, "7"]})
+    # Comparing every name with every other one takes more than ten times as long.
+    assert time.process_time() - begun < 2.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -269,6 +270,16 @@ def test_a_fault_is_named_and_nothing_is_left(name: str, tmp_path: Path) -> None
         new_task("my-graph", tmp_path / "to", "nodes", given(tmp_path))
     assert isinstance(caught.value, DataError | UsageError)
     assert not (tmp_path / "to" / "my-graph").exists()
+
+
+def test_a_repeated_node_of_very_many_is_named_at_once(tmp_path: Path) -> None:
+    nodes = "".join(f'<node id="{name}"/>' for name in (*range(40_000), 7))
+    path = table(tmp_path / "g.graphml", [(f"<graphml><graph>{nodes}</graph></graphml>",)])
+    begun = time.process_time()
+    with pytest.raises(DataError, match="nodes that are there twice: '7'"):
+        read_own_graph(path)
+    # Comparing every name with every other one takes more than ten times as long.
+    assert time.process_time() - begun < 2.0
 
 
 def test_an_archive_that_claims_more_than_it_holds(tmp_path: Path) -> None:
