@@ -10,14 +10,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.data.csvfile import MISSING, csv_texts
+from openfingym.data.csvfile import MISSING, csv_texts, repeated
 from openfingym.data.own.cells import author_bytes, decoded, examples
 from openfingym.data.own.dates import DATES, dates_of
 from openfingym.errors import DataError, UsageError
@@ -161,12 +161,16 @@ def read_frame(path: Path, content: bytes | None = None) -> pd.DataFrame:
     """
     frame = _frame(path, author_bytes(path) if content is None else content)
     frame.columns = [str(name).strip() for name in frame.columns]
-    names = list(frame.columns)
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"{path}: columns with the same name: {examples(twice)}")
+    _require_unlike(frame.columns, path)
     if not len(frame):
         raise DataError(f"{path}: there is a header but no row below it")
     return frame
+
+
+def _require_unlike(names: Iterable[str], path: Path) -> None:
+    """Refuse columns of which two have the same name."""
+    if twice := repeated(names):
+        raise DataError(f"{path}: columns with the same name: {examples(twice)}; give each a name of its own")
 
 
 def _require_commas(text: str, path: Path) -> None:
@@ -201,6 +205,10 @@ def _frame(path: Path, content: bytes) -> pd.DataFrame:
     text = decoded(content, path)
     _require_commas(text, path)
     try:
+        # pandas calls the second of two columns "a" "a.1", so that the header is looked at before.
+        header = csv_texts(io.StringIO(text), header=None, nrows=1).iloc[0]
+        # Columns without a name are told apart by their number.
+        _require_unlike((name for cell in header if (name := str(cell).strip())), path)
         return csv_texts(io.StringIO(text))
     except pd.errors.EmptyDataError:
         raise DataError(f"{path}: the file is empty; expected a header line and at least one row") from None
@@ -255,11 +263,12 @@ def is_number(cells: pd.Series) -> NDArray[np.bool_]:
 
     if cells.dtype.kind in "iuf":
         return np.asarray(~np.isinf(cells.to_numpy(dtype=np.float64)), dtype=np.bool_)
-    texts = cells.astype(object).where(cells.notna(), "").astype(str).str.strip()
-    values = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
+    # As a list: tables may have very many columns, and pandas takes long to begin with each.
+    texts = [str(cell).strip() for cell in cells.astype(object).where(cells.notna(), "")]
+    values = np.asarray(pd.to_numeric(np.array(texts, dtype=object), errors="coerce"), dtype=np.float64)
     # pandas reads "1_000" as a thousand, which nobody means who writes a table.
-    plain = ~texts.str.contains("_", regex=False).to_numpy(dtype=np.bool_)
-    missing = texts.str.lower().isin(MISSING).to_numpy(dtype=np.bool_)
+    plain = np.array(["_" not in text for text in texts], dtype=np.bool_)
+    missing = np.array([text.lower() in MISSING for text in texts], dtype=np.bool_)
     number: NDArray[np.bool_] = (np.isfinite(values) & plain) | missing
     return number
 

@@ -200,6 +200,7 @@ FAULTS = {
     "tabs": ("date\ta\n2024-01-01\t1.5\n", r"its cells are separated by tabs"),
     "american dates": ("date,a\n01/31/2024,1\n02/01/2024,2\n", "not all are ISO dates such as 2024-01-31"),
     "years": ("date,a\n2023,1\n2024,2\n", "not all are ISO dates"),
+    "a column twice": ("date,a, a\n2024-01-01,1,2\n", "columns with the same name: 'a'; give each a name of its own"),
     "a date twice": ("date,a\n2024-01-01,1\n2024-01-01,2\n", "occurs twice"),
     "a word": ("date,a\n2024-01-01,1\n2024-01-02,much\n", "row 3, column 'a': 'much' is not a number"),
     "ragged": ("date,a\n2024-01-01,1\n2024-01-02,1,2\n", "cannot be read as a table"),
@@ -281,6 +282,12 @@ def test_a_fault_of_a_table_is_named(name: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(OpenFinGymError, match=expected):
         read_tables([path])
+
+
+def test_columns_without_a_name_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("date,a,,\n2024-01-01,1,2,3\n")
+    assert read_tables([path]).channels == ("a", "Unnamed: 2", "Unnamed: 3")
 
 
 def test_decimal_commas_are_refused_and_not_cut_off(tmp_path: Path) -> None:
