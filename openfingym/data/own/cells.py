@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
+import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import DataError, UsageError
+from openfingym.files import strange
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,15 +109,19 @@ def author_bytes(path: Path) -> bytes:
     """The content of a file that the author names, unpacked if its name ends in ``.gz``.
 
     Raises:
-        UsageError: there is no such file, or it is a folder.
-        DataError: it cannot be unpacked.
+        UsageError: there is no such file, or it is a folder, a pipe or the like.
+        DataError: it is larger than a task's dataset may be, or cannot be unpacked.
     """
     from openfingym.data.csvfile import unpacked
     from openfingym.task.files import DATASET_LIMIT
 
     try:
-        content = path.read_bytes()
+        # The author may name a link to the file.
+        plain = Path(os.path.realpath(path))
+        content = strange.read_bytes(plain.parent, plain.name, DATASET_LIMIT)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise DataError(f"{path}: {error.strerror}; leave out what the task does not need") from None
         raise UsageError(f"{path}: cannot be read ({error.strerror}); name a file of your own") from None
     return unpacked(content, path, DATASET_LIMIT) if path.suffix == ".gz" else content
 

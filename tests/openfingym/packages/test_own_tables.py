@@ -19,7 +19,7 @@ from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.data.own.gaps import without_gaps
 from openfingym.data.own.tables import DataTable, read_tables
-from openfingym.errors import DataError, OpenFinGymError, StoreError, TaskError
+from openfingym.errors import DataError, OpenFinGymError, StoreError, TaskError, UsageError
 from openfingym.kinds import kind_of
 from openfingym.kinds.start import Given
 from openfingym.packages.build import build
@@ -282,6 +282,26 @@ def test_a_fault_of_a_table_is_named(name: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(OpenFinGymError, match=expected):
         read_tables([path])
+
+
+def test_an_endless_or_huge_file_is_refused_and_a_link_is_followed(tmp_path: Path) -> None:
+    pipe, huge, link, loop = (tmp_path / f"{name}.csv" for name in ("pipe", "huge", "link", "loop"))
+    os.mkfifo(pipe)
+    with huge.open("wb") as file:
+        file.truncate(40 << 30)  # sparse: it takes no room
+    link.symlink_to(csv(tmp_path / "x.csv", frame()))
+    loop.symlink_to(loop)
+    for path, expected in (
+        (pipe, "is a pipe, expected a file"),
+        (tmp_path, "is a folder, expected a file"),
+        (tmp_path / "none.csv", "No such file"),
+        (loop, "link"),
+    ):
+        with pytest.raises(UsageError, match=rf"cannot be read \(.*{expected}.*\); name a file of your own"):
+            read_tables([path])
+    with pytest.raises(DataError, match="is larger than 256 MiB, the most that is read of it; leave out what"):
+        read_tables([huge])
+    assert len(read_tables([link]).channels) == 2
 
 
 def test_columns_without_a_name_are_told_apart(tmp_path: Path) -> None:
