@@ -74,6 +74,7 @@ def read_csv_panel(
 
     text = _decode(read_bytes(path) if content is None else content, path)
     columns, times, values = parse_csv(text, str(path), measure=measure, channels=channels, dates=dates)
+    require_printable(columns, str(path))
     first, last = times[[0, -1]].astype("datetime64[D]").tolist() if dates else (None, None)
     info = DatasetInfo(
         name=name,
@@ -177,6 +178,24 @@ def read_csv(source: Path | io.StringIO | io.BytesIO, **options: Any) -> pd.Data
 def repeated(names: Iterable[str]) -> list[str]:
     """The names that occur more than once, sorted."""
     return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def require_printable(names: Iterable[str], where: str) -> None:
+    """Refuse names of an author's channels, nodes or graphs that cannot be printed: some would command a terminal.
+
+    Args:
+        names: the names.
+        where: name of the file, for the message.
+
+    Raises:
+        DataError: a name has a character that cannot be printed; the message shows it by its code.
+    """
+    for name in names:
+        if not name.isprintable():
+            raise DataError(
+                f"{where}: the name {name!r} has a character that cannot be printed, such as a control character, a "
+                "line end or a space of a special kind; expected a name of printable characters, so rename it"
+            )
 
 
 def parse_csv(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.data.bars import FIELDS
-from openfingym.data.csvfile import canonical_csv, frequency_of
+from openfingym.data.csvfile import canonical_csv, frequency_of, require_printable
 from openfingym.data.own.gaps import Filled, without_gaps
 from openfingym.data.own.tables import DataTable, read_tables
 from openfingym.data.recipe import train_share
@@ -189,6 +189,8 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
     if own.table.times is None:
         raise DataError(f"{given.files[0]}: bars need dates; add a column 'date' with dates such as 2024-01-31")
     symbols = [name.removesuffix("_open") for name in own.table.channels if name.endswith("_open")]
+    # A symbol may be called by its file, whose name nobody has looked at.
+    require_printable(symbols, str(given.files[0]))
     listed = ", ".join(f'"{name}"' for name in symbols)
     return own.start(
         start,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.csvfile import repeated
+from openfingym.data.csvfile import repeated, require_printable
 from openfingym.data.curves import Curves
 from openfingym.data.own.cells import examples
 from openfingym.data.own.dates import date_column, dates_of
@@ -70,6 +70,7 @@ def read_own_curves(paths: Sequence[Path]) -> DataTable:
     tables = [_read(path, stem) for path, stem in zip(paths, stems, strict=True)]
     table = tables[0] if len(tables) == 1 else joined(paths, tables)
     where = ", ".join(map(str, paths))
+    require_printable(table.channels, where)
     if twice := repeated(table.channels):
         raise DataError(f"{where}: {twice[0]!r} is in two files; a curve is in one")
     grid_of(table.channels, where)

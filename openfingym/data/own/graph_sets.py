@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.data.csvfile import require_printable
 from openfingym.data.graphs import GraphSet, SparseRows
 from openfingym.data.own.cells import examples, read_cells
 from openfingym.data.own.graph_forms import Parts, read_parts
@@ -71,6 +72,7 @@ def read_own_graphs(path: Path, labels: Path) -> OwnGraphSet:
     elif len(features) < len(graphs) or len({matrix.shape[1] for matrix in features}) > 1:
         raise DataError(f"{path}: all graphs need equally many features of a node, or none")
     names = list(stated)
+    require_printable(names, str(path))
     values = np.array(list(stated.values()), dtype=np.int8)
     # The order is drawn from all of the content, and then applied to it.
     order = hidden_order(_union(graphs, values).digest, names)

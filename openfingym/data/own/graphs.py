@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.data.csvfile import require_printable
 from openfingym.data.graphs import Graph, SparseRows, graph_arrays, graph_from_arrays
 from openfingym.data.graphs.features import take_rows
 from openfingym.data.graphs.motifs import GraphSet
@@ -79,6 +80,7 @@ def read_own_graph(path: Path, labels: Path | None = None, features: Path | None
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     _refuse_labels(graph.features, graph.labels, columns, str(features or path))
+    require_printable((*names, *columns), str(path))
     # Last, since the order is drawn from the digest of all that was read.
     order = hidden_order(graph.digest, names)
     return OwnGraph(renumbered(graph, order), tuple(names[i] for i in order), columns, tuple(notes))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.data.csvfile import require_printable
 from openfingym.data.dataset import suggestion
 from openfingym.data.own.cells import examples, left_out
 from openfingym.data.own.dates import date_column, dates_of
@@ -118,6 +119,7 @@ def read_own_rows(path: Path, target: str | None = None, content: bytes | None =
         raise DataError(f"{path}: {examples(named)} each say what a row is of; leave one, and leave the others out")
     texts = _ids(frame.pop(named[0]), path) if named else None
     frame = _target_last(frame, target, path)
+    require_printable([*map(str, frame.columns), *dict.fromkeys(texts or ())], str(path))
     _require_numbers(frame, path)
     values = floats_of(frame).to_numpy(dtype=np.float64)
     return _ordered(path, times, texts, tuple(map(str, frame.columns)), values)

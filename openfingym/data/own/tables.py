@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.data.csvfile import MISSING, csv_texts, repeated
+from openfingym.data.csvfile import MISSING, csv_texts, repeated, require_printable
 from openfingym.data.own.cells import author_bytes, decoded, examples
 from openfingym.data.own.dates import DATES, dates_of
 from openfingym.errors import DataError, UsageError
@@ -61,12 +61,14 @@ def read_tables(paths: Sequence[Path]) -> DataTable:
 
     Raises:
         UsageError: a file cannot be opened, or is a Parquet file and pyarrow is not installed.
-        DataError: a file is malformed, or the files have no row in common.
+        DataError: a file is malformed, a channel's name cannot be printed, or the files have no row in common.
     """
     tables = [_read(path) for path in paths]
-    if len(tables) == 1:
-        return tables[0]
-    return joined(paths, [_named(table, stem) for table, stem in zip(tables, stems_of(paths), strict=True)])
+    table = tables[0]
+    if len(tables) > 1:
+        table = joined(paths, [_named(table, stem) for table, stem in zip(tables, stems_of(paths), strict=True)])
+    require_printable(table.channels, ", ".join(map(str, paths)))
+    return table
 
 
 def stems_of(paths: Sequence[Path]) -> list[str]:

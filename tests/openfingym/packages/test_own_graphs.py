@@ -244,6 +244,18 @@ FAULTS: dict[str, tuple[Callable[[Path], Given], str]] = {
         lambda at: Given((npz(at, edge_index=PAIRS, x=np.array(1.0), y=LABELS),)),
         "'x' is a single number; expected a list or a matrix",
     ),
+    "a node that cannot be printed": (
+        lambda at: Given((edges_file(at, [*NAMES[:-1], "a\x07"]),), labels_file(at, [*NAMES[:-1], "a\x07"])),
+        r"the name 'a\\x07' has a character that cannot be printed",
+    ),
+    "a feature that cannot be printed": (
+        lambda at: Given(
+            (edges_file(at),),
+            labels_file(at),
+            table(at / "f.csv", [("n", "a\u202eb"), *zip(NAMES, FEATURES[:, 0], strict=True)]),
+        ),
+        r"the name 'a\\u202eb' has a character that cannot be printed",
+    ),
     "a node before the first": (
         lambda at: Given((npz(at, edge_index=np.where(PAIRS == 0, -1, PAIRS), x=FEATURES, y=LABELS),)),
         f"an edge names node -1, but there are {NODES} nodes, numbered from 0",
@@ -327,6 +339,14 @@ def test_a_set_of_graphs_from_a_folder_and_from_a_table_passes(tmp_path: Path) -
     assert np.flatnonzero(graphs.labels).min() < 15, "the order tells nothing"
     checked = CliRunner().invoke(cli, ["task", "check", str(tasks[0])], catch_exceptions=False)
     assert checked.exit_code == 0, checked.output
+
+
+def test_a_graph_whose_name_cannot_be_printed_is_refused(tmp_path: Path) -> None:
+    _, edges, labels = many_graphs(tmp_path)
+    for path in (edges, labels):
+        path.write_text(path.read_text().replace("g3,", "g\x1b,"))
+    with pytest.raises(DataError, match=r"the name 'g\\x1b' has a character that cannot be printed"):
+        new_task("my-graphs", tmp_path, "graphs", Given((edges,), labels))
 
 
 def test_graphs_and_labels_must_belong_together(tmp_path: Path) -> None:

@@ -304,6 +304,47 @@ def test_an_endless_or_huge_file_is_refused_and_a_link_is_followed(tmp_path: Pat
     assert len(read_tables([link]).channels) == 2
 
 
+RED = "b\x1b[31m"
+"""A name that would have a terminal print in red."""
+
+
+def long(names: list[str], value: str = "v") -> pd.DataFrame:
+    days = [f"2024-01-{day:02}" for day in range(1, 11) for _ in names]
+    return pd.DataFrame({"date": days, "id": names * 10, value: np.arange(1.0, 10 * len(names) + 1)})
+
+
+UNPRINTABLE: dict[str, tuple[str, Callable[[Path], Given]]] = {
+    "a channel": ("forecast", lambda at: Given((csv(at / "x.csv", frame().rename(columns={"b": RED})),))),
+    "a channel of a long table": ("forecast", lambda at: Given((csv(at / "x.csv", long(["a", RED])),))),
+    "a file": ("forecast", lambda at: Given((csv(at / "x.csv", frame()), csv(at / f"{RED}.csv", frame())))),
+    "a symbol": ("rolling", lambda at: Given((bars(at / f"{RED}.csv"),))),
+    "a feature": ("rows", lambda at: Given((csv(at / "x.csv", frame().rename(columns={"a": RED})),))),
+    "an id": ("rows", lambda at: Given((csv(at / "x.csv", long(["a", RED]).assign(y=1.0)),))),
+    "a curve": (
+        "curves",
+        lambda at: Given((csv(at / "x.csv", long(["a", RED], "1y").assign(**{"2y": 1.0})),)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNPRINTABLE)
+def test_a_name_that_cannot_be_printed_is_refused(case: str, tmp_path: Path) -> None:
+    kind, given = UNPRINTABLE[case]
+    with pytest.raises(DataError, match=r"the name 'b\\x1b\[31m.*' has a character that cannot be printed") as caught:
+        new_task("my-task", tmp_path / "to", kind, given(tmp_path))
+    assert "\x1b" not in str(caught.value).partition(": ")[2]
+    assert not (tmp_path / "to" / "my-task").exists()
+
+
+def test_a_name_written_into_a_task_by_hand_is_refused_too(tmp_path: Path) -> None:
+    folder = new_task("my-task", tmp_path, "forecast", Given((csv(tmp_path / "x.csv", frame()),)))
+    data = folder / "data.csv"
+    data.write_text(data.read_text().replace("time,a,b\n", f"time,a,{RED}\n"))
+    task = load_task(str(folder))
+    with pytest.raises(DataError, match="cannot be printed"):
+        kind_of(task).load(task)
+
+
 def test_columns_without_a_name_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("date,a,,\n2024-01-01,1,2,3\n")
