@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass, replace
@@ -191,12 +192,13 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
     symbols = [name.removesuffix("_open") for name in own.table.channels if name.endswith("_open")]
     # A symbol may be called by its file, whose name nobody has looked at.
     require_printable(symbols, str(given.files[0]))
-    listed = ", ".join(f'"{name}"' for name in symbols)
+    # Of printable characters a JSON string is a TOML string as well.
+    listed = json.dumps(symbols, ensure_ascii=False)
     return own.start(
         start,
         description=f"{asks} of {len(symbols)} symbols, row after row.",
         asks=f"{asks} of {', '.join(symbols)}, row after row.",
-        contract=edited(start.contract, **_fitted_bars(start, len(own.table.values)), symbols=f"[{listed}]"),
+        contract=edited(start.contract, **_fitted_bars(start, len(own.table.values)), symbols=listed),
     )
 
 

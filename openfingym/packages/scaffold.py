@@ -27,14 +27,14 @@ _HEAD = """schema_version = "1.4"
 [task]
 name = "my-org/{name}"
 version = "0.1.0"
-description = "{description}"
+description = {description}
 
 [metadata.openfingym]
 format = 1
 family = "{family}"       # forecasting | generation | fraud | trading | questions
 asset_class = "{asset_class}"    # {asset_classes}
 frequency = "{frequency}"          # intraday | hourly | daily | weekly | monthly | none
-panel = "{panel}"   # what the data holds, in a few words
+panel = {panel}   # what the data holds, in a few words
 
 """
 
@@ -192,12 +192,12 @@ def _task_file(name: str, kind: Kind, start: Start) -> str:
     return (
         _HEAD.format(
             name=name,
-            description=start.description,
+            description=toml_value(start.description),
             family=kind.contract.family,
             asset_class=start.asset_class,
             asset_classes=" | ".join(get_args(AssetClass)),
             frequency=start.frequency,
-            panel=start.panel,
+            panel=toml_value(start.panel),
         )
         + dataset
         + split

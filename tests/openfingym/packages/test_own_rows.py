@@ -211,3 +211,10 @@ def test_the_file_and_what_is_said_of_it_must_agree(tmp_path: Path) -> None:
         config.write_text(text.replace('measure = "mixed"', f'measure = "mixed"\n{line}'))
         with pytest.raises(TaskError, match=message):
             made(Task.read(folder))
+
+
+@pytest.mark.parametrize("target", ['y"', "y\\q", 'y" #x'])
+def test_a_target_with_marks_of_toml_stays_a_name(target: str, tmp_path: Path) -> None:
+    path = csv(tmp_path / "x.csv", frame().rename(columns={"y": target}))
+    folder = new_task("mine", tmp_path, "rows", Given((path,), target=target))
+    assert f"Forecast {target}" in load_task(str(folder)).file.task.description

@@ -409,3 +409,11 @@ def test_a_full_disk_leaves_no_half_of_a_task(tmp_path: Path, monkeypatch: pytes
         new_task("full", tmp_path / "tasks")
     assert len(written) == 2
     assert list((tmp_path / "tasks").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ['A"B', "A\\q", "é's", 'a"] # "'])
+def test_a_symbol_with_marks_of_toml_stays_a_name(name: str, tmp_path: Path) -> None:
+    folder = new_task("my-task", tmp_path, "rolling", Given((bars(tmp_path / f"{name}.csv"),)))
+    spec = load_task(str(folder)).spec
+    assert list(spec.contract.symbols) == [name]
+    assert name in (folder / "instruction.md").read_text()
