@@ -41,23 +41,28 @@ def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
 
     if cells.dtype.kind in "iuf":
         raise DataError(f"{path}, column {cells.name!r}: numbers, not dates; write dates as 2024-01-31")
+    texts = cells
     try:
         if cells.dtype.kind == "M":
             stamps = pd.to_datetime(cells, utc=True)
         else:
             # A number alone would be read as a year.
             plain = cells.astype(str).str.strip()
-            stamps = pd.to_datetime(plain.where(~plain.str.fullmatch(r"[\d.]*"), "?"), format="ISO8601", utc=True)
+            texts = plain.where(~plain.str.fullmatch(r"[\d.]*"), "?")
+            stamps = pd.to_datetime(texts, format="ISO8601", utc=True)
     except pd.errors.OutOfBoundsDatetime as error:
         # Of texts with nanoseconds, and before pandas 3 of all texts; what else is outside is named below by its row.
         raise DataError(
             f"{path}, column {cells.name!r}: a date is outside the years {YEARS[0]} to {YEARS[1]} "
             f"({str(error).split(', at')[0]}); leave out rows whose date stands for none"
         ) from None
-    except ValueError as error:
+    except ValueError:
+        # By trying each: what pandas says of the first is long, and differs by version.
+        found = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce").isna()
+        row = int(found.to_numpy().argmax())
         raise DataError(
-            f"{path}, column {cells.name!r}: not all are ISO dates such as 2024-01-31 ({str(error).split(', at')[0]}); "
-            "other orders of day and month can be mistaken"
+            f"{path}, row {row + 2}, column {cells.name!r}: not all are ISO dates such as 2024-01-31; found "
+            f"{str(cells.iloc[row])[:40]!r}. Other orders of day and month can be mistaken"
         ) from None
     if stamps.isna().any():
         raise DataError(f"{path}, row {int(stamps.isna().to_numpy().argmax()) + 2}: has no date")

@@ -198,8 +198,11 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: py
 FAULTS = {
     "semicolons": ("Datum;a\n31.01.2024;1,5\n", r"its cells are separated by semicolons; save it with commas"),
     "tabs": ("date\ta\n2024-01-01\t1.5\n", r"its cells are separated by tabs"),
-    "american dates": ("date,a\n01/31/2024,1\n02/01/2024,2\n", "not all are ISO dates such as 2024-01-31"),
-    "years": ("date,a\n2023,1\n2024,2\n", "not all are ISO dates"),
+    "american dates": (
+        "date,a\n01/31/2024,1\n02/01/2024,2\n",
+        "row 2, column 'date': not all are ISO dates such as 2024-01-31; found '01/31/2024'",
+    ),
+    "years": ("date,a\n2023,1\n2024,2\n", "row 2.*not all are ISO dates.*found '2023'"),
     "a column twice": ("date,a, a\n2024-01-01,1,2\n", "columns with the same name: 'a'; give each a name of its own"),
     "a date twice": ("date,a\n2024-01-01,1\n2024-01-01,2\n", "occurs twice"),
     "a word": ("date,a\n2024-01-01,1\n2024-01-02,much\n", "row 3, column 'a': 'much' is not a number"),
