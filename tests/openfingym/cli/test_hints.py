@@ -162,6 +162,13 @@ def test_sound_ones_are_taken(words: str) -> None:
     assert fault(words.split(), whole=True) is None
 
 
+@pytest.fixture
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store in which a package can be damaged: tests that run at the same time share the other one."""
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "store"))
+
+
+@pytest.mark.usefixtures("own_store")
 @pytest.mark.parametrize("name", ["package.json", "environment/data/contract.json", "environment/data/test_inputs.npy"])
 @pytest.mark.parametrize("content", [b"", b"[" * 100_000])
 def test_the_hint_of_a_damaged_package_mends_it(
@@ -179,6 +186,7 @@ def test_the_hint_of_a_damaged_package_mends_it(
     assert build(task).read_truth()
 
 
+@pytest.mark.usefixtures("own_store")
 def test_the_hint_mends_the_package_of_a_task_that_is_known_by_its_path_alone(own_task: Path) -> None:
     public = build(load_task(own_task), force=True).public
     (public / "package.json").write_bytes(b"")
