@@ -15,7 +15,7 @@ ACCEPTED = "gzip, deflate"
 """Header ``Accept-Encoding`` of a request."""
 
 
-class UnreadableAnswerError(Exception):
+class UnreadableBodyError(Exception):
     """An answer that is not read to its end, and why, as the noun of a clause."""
 
 
@@ -30,7 +30,7 @@ async def bound(response: Any) -> None:
     encoding = response.headers.pop("content-encoding", "identity").strip().lower()
     decoder = zlib.decompressobj(ENCODINGS[encoding]) if encoding in ENCODINGS else None
     if decoder is None and encoding not in {"", "identity"}:
-        raise UnreadableAnswerError(f"an answer in the encoding {encoding[:40]!r}, which was not asked for")
+        raise UnreadableBodyError(f"an answer in the encoding {encoding[:40]!r}, which was not asked for")
     inner = response.stream
 
     class Bounded(package.AsyncByteStream):  # type: ignore[misc, name-defined]  # which package it is differs
@@ -42,7 +42,7 @@ async def bound(response: Any) -> None:
                 decoded = part if decoder is None else _decompressed(decoder, part, left + 1)
                 left -= len(decoded)
                 if left < 0:
-                    raise UnreadableAnswerError(f"an answer of more than {MOST_BYTES >> 20} MiB")
+                    raise UnreadableBodyError(f"an answer of more than {MOST_BYTES >> 20} MiB")
                 if decoded:
                     yield decoded
 
@@ -56,10 +56,10 @@ def _decompressed(decoder: Any, part: bytes, most: int) -> bytes:
     """What the next part of a compressed body holds, at most so many bytes: where there are more, it is too large.
 
     Raises:
-        UnreadableAnswerError: the body is not in its encoding.
+        UnreadableBodyError: the body is not in its encoding.
     """
     try:
         decoded: bytes = decoder.decompress(part, most)
     except zlib.error as error:
-        raise UnreadableAnswerError(f"an answer that cannot be decompressed ({error})") from None
+        raise UnreadableBodyError(f"an answer that cannot be decompressed ({error})") from None
     return decoded

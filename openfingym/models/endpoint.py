@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Self, TypeVar, Unpack
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
-from openfingym.models.bounded_answers import UnreadableAnswerError
+from openfingym.models.bounded_answers import UnreadableBodyError
 from openfingym.models.messages import Completion, Message, Tool, estimated_usage
 from openfingym.models.model import CompletionOptions
 from openfingym.models.outage import Outage
@@ -240,7 +240,7 @@ class ModelEndpoint:
             unconnected = never_connected(error)
             reason = f"no connection: {cause_of(error)}" if unconnected else f"{type(error).__name__}: {error}"
             raise self._without_key(Transient(reason, connected=not unconnected)) from None
-        except UnreadableAnswerError as error:  # of a stream
+        except UnreadableBodyError as error:  # of a stream
             raise Transient(f"what came back is {error}") from None
         except transport_errors() as error:
             raise Transient(f"{type(error).__name__}: {error}") from None

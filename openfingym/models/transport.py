@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import UsageError
-from openfingym.models.bounded_answers import ACCEPTED, UnreadableAnswerError, bound
+from openfingym.models.bounded_answers import ACCEPTED, UnreadableBodyError, bound
 from openfingym.models.outage import UNREACHED_S
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def unreadable(error: BaseException) -> str | None:
     """Why an answer was not read to its end, if that is what led to an error; None for other errors."""
-    return next((str(part) for part in _chain(error) if isinstance(part, UnreadableAnswerError)), None)
+    return next((str(part) for part in _chain(error) if isinstance(part, UnreadableBodyError)), None)
 
 
 def never_connected(error: BaseException) -> bool:

@@ -194,10 +194,10 @@ def _told_apart(runs: Sequence[_LoadedRun]) -> tuple[_LoadedRun | None, int, lis
         reason = (
             f"{where} state different results of rollout {first.result.rollout_id}, and no receipt says which is right"
         )
-        return None, 0, [DamagedRun(run.folder, reason) for run in runs]
+        return None, 0, [DamagedRun(run.folder, f"{run.folder}: {reason}") for run in runs]
     others = [run for run in runs if not run.states_the_same(kept)]
     reason = f"{kept.folder}, which has a receipt, states another result of rollout {kept.result.rollout_id}"
-    return kept, len(runs) - len(others) - 1, [DamagedRun(run.folder, reason) for run in others]
+    return kept, len(runs) - len(others) - 1, [DamagedRun(run.folder, f"{run.folder}: {reason}") for run in others]
 
 
 def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
