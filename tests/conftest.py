@@ -36,6 +36,7 @@ from openfingym.task import Task
 from openfingym_verifier import embedded
 from openfingym_verifier.child import environment
 from tests import turns
+from tests.owned_folders import contents, owned_folders
 from tests.warm_verifiers import WarmVerifiers
 
 HARBOR = "harbor==0.24.0"
@@ -84,6 +85,15 @@ def warm_verifiers(store_home: Path) -> Iterator[WarmVerifiers]:
     yield warm
     patch.undo()
     warm.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_folder_left() -> Iterator[None]:
+    """The tests of a file leave no folder that a gate, a view or a program's own was made in."""
+    before = set(owned_folders())
+    yield
+    left = {str(folder): contents(folder) for folder in set(owned_folders()) - before}
+    assert left == {}
 
 
 @pytest.fixture

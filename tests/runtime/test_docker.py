@@ -22,10 +22,11 @@ import pytest
 from docker.errors import DockerException
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
-from openfingym_runtime import docker_container, images, owned_directory
+from openfingym_runtime import docker_container, images
 from openfingym_runtime.docker import DockerBackend
 from openfingym_runtime.docker_engine import require
 from openfingym_runtime.docker_output import Output
+from tests.owned_folders import owned_folders
 
 pytestmark = pytest.mark.docker
 HOSTILE = sorted((Path(__file__).parent / "hostile").glob("*.py"))
@@ -59,30 +60,14 @@ def ours(engine) -> list[str]:
     ]
 
 
-def owned_folders(pid: int) -> list[Path]:
-    """Folders that a process of this machine made, and no one removed; other test runs have theirs beside them."""
-    found = []
-    for owner in owned_directory.private_root().glob("*/owner"):
-        with contextlib.suppress(FileNotFoundError):
-            if owner.read_text().split(",")[3] == str(pid):
-                found.append(owner.parent)
-    return found
-
-
-_reported: set[Path] = set()
-"""Folders that a test failed for."""
-
-
 @pytest.fixture(autouse=True)
 def nothing_left(request):
     """No test leaves a container or a folder."""
     engine = request.getfixturevalue("engine")
+    before = set(owned_folders())
     yield
     assert ours(engine) == []
-    # Said once, and not of every test after the one that left it, which may be of another file.
-    left = set(owned_folders(os.getpid())) - _reported
-    _reported.update(left)
-    assert left == set()
+    assert set(owned_folders()) == before
 
 
 def test_a_program_finds_its_world_and_nothing_else_in_its_environment(backend, make_job):
