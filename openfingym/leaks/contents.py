@@ -36,6 +36,10 @@ DEPTH_LIMIT = 4
 DATES = 8 << 10
 """Bytes at the beginning of an array of dates that are searched as plain bytes too."""
 _TEXT = re.compile(rb"[\t\n\r -~]{64,}")
+_PRINTABLE = np.isin(np.arange(256), [*b"\t\n\r", *range(ord(" "), ord("~") + 1)])
+"""Which bytes are characters of a text, bool[256]."""
+_BLOCK = 32
+"""Bytes of a block, of which each run of 64 characters fills one."""
 _WORD = 8
 _WORDS = 4
 """Fewest different words of a text among numbers; fewer are a number that repeats and whose bytes all happen to be
@@ -128,10 +132,23 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
 
 def _has_text(numbers: memoryview) -> bool:
     """Whether the bytes of an array have a run of printable characters that is no repeated number."""
+    if not _has_printable_block(numbers):  # seen ten times as fast as by the expression, and true of few arrays
+        return False
     for match in _TEXT.finditer(numbers):
         run = bytes(match.group())
         words = {run[i : i + _WORD] for i in range(0, len(run) - _WORD + 1, _WORD)}
         if len(words) >= _WORDS:
+            return True
+    return False
+
+
+def _has_printable_block(numbers: memoryview) -> bool:
+    """Whether all bytes of a block are printable."""
+    blocks = np.frombuffer(numbers, np.uint8, len(numbers) // _BLOCK * _BLOCK).reshape(-1, _BLOCK)
+    for begin in range(0, len(blocks), _PIECE // _BLOCK):
+        piece = blocks[begin : begin + _PIECE // _BLOCK]
+        some = piece[_PRINTABLE[piece[:, ::8]].all(axis=1)]  # most blocks have others among these few
+        if _PRINTABLE[some].all(axis=1).any():
             return True
     return False
 
