@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from openfingym.trading.market import BarPath, MarketRules
 from openfingym.trading.orders import EventKind, Order, OrderType, Side, TimeInForce
 from openfingym.trading.simulator import Simulator
+from tests.turns import ALL
 
 FILLED, REJECTED, CANCELLED = EventKind.FILLED, EventKind.REJECTED, EventKind.CANCELLED
 PRICED = {
@@ -23,6 +24,9 @@ PRICED = {
     OrderType.STOP: (False, True),
     OrderType.STOP_LIMIT: (True, True),
 }
+
+MANY = 200 if ALL else 60
+"""Streams of orders of each test."""
 
 seeds = st.integers(0, 2**32)
 rules = st.builds(
@@ -116,7 +120,7 @@ def walk(market, seed, *, rows=25, symbols=2, cash=10_000.0, history=None):
         yield simulator, bar, simulator.events(), {order_id: order for order_id, order in accepted.items() if order_id}
 
 
-@settings(max_examples=150)
+@settings(max_examples=MANY)
 @given(rules, seeds)
 def test_cash_and_units_are_conserved(market, seed):
     """The reward is the profit (complaint 4): equity is cash plus positions, and every change of either is accounted
@@ -145,7 +149,7 @@ def test_cash_and_units_are_conserved(market, seed):
         last = list(simulator.mark)
 
 
-@settings(max_examples=150)
+@settings(max_examples=MANY)
 @given(rules, seeds)
 def test_fills_are_inside_the_bar_and_after_the_decision(market, seed):
     """No fill at an impossible price (complaint 6) nor on a bar already seen (complaint 1); limits hold with
@@ -171,7 +175,7 @@ def test_fills_are_inside_the_bar_and_after_the_decision(market, seed):
                     assert event.quantity <= market.max_participation * bar[4][s] * (1 + 1e-9)
 
 
-@settings(max_examples=100)
+@settings(max_examples=MANY)
 @given(rules, seeds)
 def test_the_future_does_not_matter(market, seed):
     """Complaint 1: what happens up to a row is the same whatever the bars after it."""
@@ -190,7 +194,7 @@ def test_the_future_does_not_matter(market, seed):
     assert ends[0] == ends[1]
 
 
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(rules, seeds, st.floats(1.0, 1e5))
 def test_cash_is_never_negative_and_longs_never_oversold(market, seed, cash):
     """Complaint 5. Without borrowing and dividends nothing but a fill takes cash."""
@@ -202,7 +206,7 @@ def test_cash_is_never_negative_and_longs_never_oversold(market, seed, cash):
                 assert min(simulator.position) >= 0.0
 
 
-@settings(max_examples=200)
+@settings(max_examples=MANY)
 @given(rules, seeds)
 def test_the_short_cap_holds_after_every_sale_that_opens_a_short(market, seed):
     cash, units = 10_000.0, [0.0, 0.0]
@@ -225,7 +229,7 @@ def test_the_short_cap_holds_after_every_sale_that_opens_a_short(market, seed):
         marks = list(simulator.mark)
 
 
-@settings(max_examples=150)
+@settings(max_examples=MANY)
 @given(rules, seeds)
 def test_no_order_ends_in_silence(market, seed):
     """Complaint 7: what was asked for is filled, still open, or in an event that says what became of it."""
@@ -258,7 +262,7 @@ anything = st.one_of(
 near = st.sampled_from([0, 1, -1, 1.0, 100.0, math.nan, None])
 
 
-@settings(max_examples=300)
+@settings(max_examples=MANY)
 @given(
     st.lists(st.tuples(*[st.one_of(near, anything)] * 8) | anything, max_size=5),
     anything,
@@ -282,7 +286,7 @@ def test_no_request_raises_and_what_is_refused_changes_nothing(requests, handle,
     assert simulator.cash >= 0.0
 
 
-@settings(max_examples=50)
+@settings(max_examples=MANY)
 @given(rules, seeds)
 def test_the_same_requests_give_the_same_bits(market, seed):
     """Complaint 10: determinism."""
@@ -296,7 +300,7 @@ def test_the_same_requests_give_the_same_bits(market, seed):
     assert runs[0] == runs[1]
 
 
-@settings(max_examples=100)
+@settings(max_examples=MANY)
 @given(rules, seeds, st.permutations(range(3)))
 def test_the_order_of_symbols_and_orders_does_not_matter_while_the_account_does_not_bind(market, seed, order):
     """Complaint 10: fills do not depend on registration."""
@@ -326,7 +330,7 @@ def test_the_order_of_symbols_and_orders_does_not_matter_while_the_account_does_
     assert ends[0][1] == pytest.approx(ends[1][1], rel=1e-12)
 
 
-@settings(max_examples=100)
+@settings(max_examples=MANY)
 @given(
     seeds,
     st.floats(0.0, 200.0),
