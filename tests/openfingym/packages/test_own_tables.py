@@ -48,9 +48,12 @@ def bars(path: Path) -> Path:
 
 
 CASES: dict[str, tuple[str, Callable[[Path], Given]]] = {
-    "prices": ("forecast", lambda at: Given((csv(at / "x.csv", frame()),))),
-    "no dates": ("forecast", lambda at: Given((csv(at / "x.csv", frame()[["a", "b"]]),))),
-    "values of any sign": ("forecast", lambda at: Given((csv(at / "x.csv", frame().assign(a=lambda x: x.b - x.a)),))),
+    "prices": ("forecast", lambda at: Given((csv(at / "x.csv", frame(200)),))),
+    "no dates": ("forecast", lambda at: Given((csv(at / "x.csv", frame(200)[["a", "b"]]),))),
+    "values of any sign": (
+        "forecast",
+        lambda at: Given((csv(at / "x.csv", frame(200).assign(a=lambda x: x.b - x.a)),)),
+    ),
     "windows without dates": ("generation", lambda at: Given((csv(at / "x.csv", frame(600)[["a", "b"]]),))),
     "few rows": ("forecast", lambda at: Given((csv(at / "x.csv", frame(90)),))),
     "bars": ("rolling", lambda at: Given((bars(at / "XX.csv"), bars(at / "YY.csv")))),
