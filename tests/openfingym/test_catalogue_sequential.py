@@ -45,7 +45,7 @@ def test_every_offline_row_of_the_catalogue_has_exactly_one_task(tasks: dict[str
     assert {name: task.spec.provenance.catalogue_id for name, task in tasks.items()} == ROWS
 
 
-@pytest.mark.parametrize("name", in_turn(ROWS, 2))
+@pytest.mark.parametrize("name", in_turn(ROWS, 4))
 def test_a_task_passes_every_check(name: str) -> None:
     report = check_task(load_task(name))
     assert report.passed, report
