@@ -22,6 +22,7 @@ import pytest
 
 import openfingym
 from openfingym.agents import Agent, resolve
+from openfingym.cli import main
 from openfingym.errors import UsageError, VerifierError
 from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts import RolloutSpec
@@ -338,29 +339,35 @@ def test_inline_runs_the_built_in_agents() -> None:
     assert result.total == pytest.approx(result.baseline_total)
 
 
-def test_the_command_line_prints_json_and_a_meaningful_status(tmp_path: Path) -> None:
-    def run(*arguments: str) -> tuple[int, dict[str, object]]:
-        command = [
-            sys.executable,
-            "-c",
-            "from openfingym.cli import main; main()",
-            "run",
-            *arguments,
-            "--out",
-            str(tmp_path),
-            "--json",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        found = json.loads(done.stdout)
-        return done.returncode, found[0] if isinstance(found, list) else found
+def _command(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own."""
+    command = [sys.executable, "-c", "from openfingym.cli import main; main()", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
-    status, result = run("treasury-forecast", "--agent", "naive", "--backend", "inline")
-    assert (status, result["state"]) == (0, "scored")
-    status, result = run("treasury-forecast", "--agent", "nop", "--backend", "inline")
-    assert (status, result["state"]) == (3, "rejected")
-    status, result = run("treasury-forecast", "--agent", "script")
+
+def _command_here(arguments: list[str], capsys: pytest.CaptureFixture[str], **variables: str) -> tuple[int, str]:
+    """The command line in this process: its status, and what it prints."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["openfingym", *arguments])
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    return int(stopped.value.code or 0), capsys.readouterr().out
+
+
+def test_the_command_line_prints_json_and_a_meaningful_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--out", str(tmp_path), "--json"]
+    done = _command(["run", "treasury-forecast", "--agent", "naive", "--backend", "inline", *where], {**os.environ})
+    assert (done.returncode, json.loads(done.stdout)[0]["state"]) == (0, "scored")
+    rejected = ["run", "treasury-forecast", "--agent", "nop", "--backend", "inline", *where]
+    status, said = _command_here(rejected, capsys)
+    assert (status, json.loads(said)[0]["state"]) == (3, "rejected")
+    status, said = _command_here(["run", "treasury-forecast", "--agent", "script", *where], capsys)
     assert status == 2
-    assert "--program" in str(result["error"])
+    assert "--program" in str(json.loads(said)["error"])
 
 
 @pytest.mark.sandbox
@@ -400,7 +407,7 @@ def test_the_readmes_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
 
-def test_a_verifier_that_serves_over_tcp(tmp_path: Path) -> None:
+def test_a_verifier_that_serves_over_tcp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`openfingym verifier serve` in one process, `openfingym run --verifier` in another, as an operator would."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -423,19 +430,16 @@ def test_a_verifier_that_serves_over_tcp(tmp_path: Path) -> None:
         try:
             assert "serving treasury-forecast" in server.stderr.readline()
             where = ["--verifier", f"http://127.0.0.1:{port}", "--out", str(tmp_path / "runs"), "--json"]
-            run = [*cli, "run", "treasury-forecast", "--agent", "naive", "--backend", "inline", *where]
-            done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+            run = ["run", "treasury-forecast", "--agent", "naive", "--backend", "inline", *where]
+            done = _command(run, environment)
             assert done.returncode == 0, done.stderr
             assert json.loads(done.stdout)[0]["state"] == "scored"
-            status = subprocess.run(
-                [*cli, "verifier", "status", where[1]], env=environment, capture_output=True, text=True, check=False
-            )
-            assert "treasury-forecast" in status.stdout
-            wrong = subprocess.run(
-                run, env={**environment, "OPENFINGYM_ADMIN_TOKEN": "wrong"}, capture_output=True, text=True, check=False
-            )
-            assert wrong.returncode == 4
-            assert "unauthorized" in wrong.stdout
+            token = environment["OPENFINGYM_ADMIN_TOKEN"]
+            _, said = _command_here(["verifier", "status", where[1]], capsys, OPENFINGYM_ADMIN_TOKEN=token)
+            assert "treasury-forecast" in said
+            status, said = _command_here(run, capsys, OPENFINGYM_ADMIN_TOKEN="wrong")
+            assert status == 4
+            assert "unauthorized" in said
         finally:
             server.terminate()
             server.wait(20)
