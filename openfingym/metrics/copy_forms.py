@@ -198,12 +198,14 @@ def part_agreement(queries: Floats, others: Floats) -> Floats:
 
 def _summed(queries: Floats, others: Floats, form: np.ufunc) -> Floats:
     """Sum over channels of a form of the inner product of each two windows, of [d, n, l] and [d, m, l]."""
-    out = np.zeros((queries.shape[1], others.shape[1]), np.float32)
+    out = np.empty((queries.shape[1], others.shape[1]), np.float32)
     product = np.empty_like(out)  # once: new pages for every product cost more than the product
-    for query, other in zip(queries, others, strict=True):
-        np.matmul(query, other.T, out=product)
-        form(product, out=product)
-        out += product
+    for channel, (query, other) in enumerate(zip(queries, others, strict=True)):
+        into = product if channel else out
+        np.matmul(query, other.T, out=into)
+        form(into, out=into)
+        if channel:
+            out += into
     return out
 
 

@@ -60,18 +60,20 @@ class Nearest:
         """
         limit = self.distances[:, -1:]
         if np.isinf(limit).any():
-            limit = np.minimum(limit, self._bound(distances))
-        # Few windows pass a limit; those are sorted, not all. They are found in one row: NumPy does that far faster.
-        rows, columns = np.divmod(np.flatnonzero(distances <= limit), distances.shape[1])
-        values = distances[rows, columns]
-        # Ties go to the earlier window, so that the result does not depend on the size of the blocks.
-        order = np.lexsort((columns, values, rows))
-        rows, columns, values = rows[order], columns[order], values[order]
-        rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
-        kept = rank < self.few
-        near, which = np.full_like(self.distances, np.inf), np.zeros_like(self.windows)
-        near[rows[kept], rank[kept]], which[rows[kept], rank[kept]] = values[kept], columns[kept] + start
-        near, which = np.concatenate([self.distances, near], axis=1), np.concatenate([self.windows, which], axis=1)
+            near_enough = distances <= np.minimum(limit, self._bound(distances))
+        else:
+            near_enough = distances < limit  # as near as the last of them is not enough: ties go to the earlier window
+        # Few windows pass; those are sorted, not all. They are found in one row: NumPy does that far faster.
+        passed = np.flatnonzero(near_enough)
+        rows, columns = np.divmod(passed, distances.shape[1])
+        counts = np.bincount(rows, minlength=len(limit))
+        # In a line for each window: the nearest so far, then those that passed, in order. The sort is stable, so that
+        # the result does not depend on the size of the blocks.
+        shape = len(limit), self.few + int(counts.max(initial=0))
+        near, which = np.full(shape, np.inf, np.float32), np.zeros(shape, np.intp)
+        near[:, : self.few], which[:, : self.few] = self.distances, self.windows
+        places = self.few + np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        near[rows, places], which[rows, places] = distances[rows, columns], columns + start
         best = np.argsort(near, axis=1, kind="stable")[:, : self.few]
         self.distances, self.windows = np.take_along_axis(near, best, axis=1), np.take_along_axis(which, best, axis=1)
 
