@@ -26,6 +26,8 @@ from tests.turns import ALL, in_turn
 
 WITHIN = 20
 HONEST_ROLLOUTS = 50
+USUAL_ROLLOUTS = HONEST_ROLLOUTS if ALL else WITHIN
+"""For those whose rollouts take long: as many as attackers are given, and fifty where all is asked for."""
 BUDGET = 5
 """Every honest participant for all its rollouts; else those that take seconds to fit play a few."""
 SLOW = {
@@ -222,7 +224,7 @@ def participants(package: BuiltPackage) -> dict[str, honest.Participant]:
 
 def test_honest_scorers_of_nodes_are_never_flagged(fraud: HiddenTask, fraud_package: BuiltPackage) -> None:
     for name, participant in honest.scorers(fraud_package).items():
-        assert flagged_at(fraud, (participant(number) for number in range(HONEST_ROLLOUTS))) is None, name
+        assert flagged_at(fraud, (participant(number) for number in range(USUAL_ROLLOUTS))) is None, name
 
 
 def test_honest_generators_are_never_flagged(store_home: object) -> None:
@@ -231,7 +233,7 @@ def test_honest_generators_are_never_flagged(store_home: object) -> None:
     train = np.array(package.array("train_targets"))
     generator = np.random.default_rng(0)
     pool = Pool()
-    for _ in range(HONEST_ROLLOUTS):
+    for _ in range(USUAL_ROLLOUTS):
         drawn = train[generator.integers(0, len(train), task.shape[0])]
         assert flags_of_rollout(pool, task.grader, [drawn], 0.3, best(task)) == []
 

@@ -24,9 +24,10 @@ def sides(count=300):
 def test_a_gru_tells_noise_from_dependence_and_nothing_from_itself():
     real, same = sides()
     noise = real.std() * np.random.default_rng(1).standard_normal(real.shape) + real.mean()
-    assert disc_gru(real, real, repeats=1) == 0.0
+    # However well or badly it is trained: what is held out is the same on both sides.
+    assert disc_gru(real, real, repeats=1, epochs=5) == 0.0
     assert disc_gru(real, same) < 0.12
-    assert disc_gru(real, noise) > 0.3
+    assert disc_gru(real, noise, repeats=1) > 0.3
 
 
 @needs_torch
