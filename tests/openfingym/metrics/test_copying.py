@@ -61,6 +61,8 @@ def test_agreement_is_the_sum_of_squared_correlations():
 
 
 STEPS, CHANNELS = 20, 5
+COPIES = 150
+"""Windows of a submission that is made of copies: over twenty seeds no more than one of so many is not found."""
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +97,8 @@ def block_bootstrap(rows, length, count, rng):
 def test_exact_and_jittered_copies_are_flagged(market, reference, jitter):
     _, train, _ = market
     rng = np.random.default_rng(3)
-    chosen = rng.integers(0, len(train), 400)
-    fake = train[chosen] + jitter * train.std(axis=(0, 1)) * rng.standard_normal((400, STEPS, CHANNELS))
+    chosen = rng.integers(0, len(train), COPIES)
+    fake = train[chosen] + jitter * train.std(axis=(0, 1)) * rng.standard_normal((COPIES, STEPS, CHANNELS))
     report = examine(reference, fake)
     assert report.flagged
     assert report.memorised_share > (0.99 if jitter < 0.1 else 0.5)
@@ -108,8 +110,8 @@ def test_exact_and_jittered_copies_are_flagged(market, reference, jitter):
 def test_copies_in_disguise_are_flagged(market, reference, change):
     """One row of each window is new, or the whole of it turned around."""
     rows, train, _ = market
-    copies = train[:400].copy()
-    other = rows[np.random.default_rng(6).integers(0, len(rows), 400)]
+    copies = train[:COPIES].copy()
+    other = rows[np.random.default_rng(6).integers(0, len(rows), COPIES)]
     fake = {
         "earlier": np.concatenate((other[:, None], copies[:, :-1]), axis=1),
         "later": np.concatenate((copies[:, 3:], other[:, None], other[:, None], other[:, None]), axis=1),
@@ -161,7 +163,7 @@ def test_a_block_bootstrap_of_three_pieces_or_more_is_not(market, reference, len
 def test_two_pieces_are_a_splice(market, reference, length):
     """As long as both stand where they stood in a training window."""
     _, train, _ = market
-    first, second = (train[np.random.default_rng(seed).integers(0, len(train), 400)] for seed in (3, 4))
+    first, second = (train[np.random.default_rng(seed).integers(0, len(train), COPIES)] for seed in (3, 4))
     report = examine(reference, np.concatenate((first[:, :length], second[:, length:]), axis=1))
     assert report.flagged
     assert report.memorised_share > 0.9
