@@ -272,26 +272,37 @@ def _balanced(features: Sequence[Mapping[str, Sequence[int]]], count: int, rng: 
         count: how many queries to pick.
         rng: generator that draws the queries that each pick is made from.
     """
-    sizes = {name: 1 + max(max(feature[name]) for feature in features) for name in WEIGHTS}
-    counts: dict[str, NDArray[np.float64]] = {name: np.zeros(size) for name, size in sizes.items()}
+    numbers = {name: _counted([feature[name] for feature in features]) for name in WEIGHTS}
+    counts = {name: np.zeros(rows.shape[1]) for name, rows in numbers.items()}
     left = list(range(len(features)))
     picked = []
     for _ in range(count):
-        drawn = rng.choice(len(left), size=min(TRIES, len(left)), replace=False)
+        drawn = rng.choice(len(left), size=min(TRIES, len(left)), replace=False).tolist()
+        queries = [left[place] for place in drawn]
+        uneven = _unevenness(counts, {name: rows[queries] for name, rows in numbers.items()}).tolist()
         # Of equally even queries the first by its number, so that the pick does not follow from the order of the draw.
-        best = min(drawn.tolist(), key=lambda place: (_unevenness(counts, features[left[place]]), left[place]))
-        index = left.pop(best)
-        for name, places in features[index].items():
-            np.add.at(counts[name], places, 1.0)
+        _, index, place = min(zip(uneven, queries, drawn, strict=True))
+        del left[place]
+        for name, rows in numbers.items():
+            counts[name] += rows[index]
         picked.append(index)
     return picked
 
 
-def _unevenness(counts: Mapping[str, NDArray[np.float64]], more: Mapping[str, Sequence[int]]) -> float:
-    """The weighted sum of the variances that the counts would have with one more query."""
-    total = 0.0
+def _counted(places: Sequence[Sequence[int]]) -> NDArray[np.uint16]:
+    """How often each query has each place, uint16[queries, places]."""
+    counted = np.zeros((len(places), 1 + max(max(of_query) for of_query in places)), np.uint16)
+    rows = np.repeat(np.arange(len(places)), [len(of_query) for of_query in places])
+    columns = np.array([place for of_query in places for place in of_query])
+    np.add.at(counted, (rows, columns), 1)
+    return counted
+
+
+def _unevenness(
+    counts: Mapping[str, NDArray[np.float64]], more: Mapping[str, NDArray[np.uint16]]
+) -> NDArray[np.float64]:
+    """The weighted sum of the variances that the counts would have with one more query, for each of several."""
+    total = np.zeros(1)
     for name, weight in WEIGHTS.items():
-        after = counts[name].copy()
-        np.add.at(after, list(more[name]), 1.0)
-        total += weight * float(after.var())
+        total = total + weight * (counts[name] + more[name]).var(axis=1)
     return total
