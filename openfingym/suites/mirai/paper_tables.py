@@ -81,12 +81,14 @@ def _kg(documents: dict[tuple[date, str, str, str], list[int]]) -> Iterable[list
         documents: numbers of the articles of each event, by day, head, relation and tail.
     """
     for (day, head, code, tail), numbers in sorted(documents.items()):
-        cameo = relation(code)
-        for number in sorted(numbers):
-            yield [
-                day, head, tail, code, country(head).name, country(tail).name, cameo.name, cameo.quad,
-                QUAD_NAMES[cameo.quad], number, json.dumps(sorted(numbers)),
-            ]  # fmt: skip
+        cameo, ordered = relation(code), sorted(numbers)
+        event = [
+            day, head, tail, code, country(head).name, country(tail).name, cameo.name, cameo.quad,
+            QUAD_NAMES[cameo.quad],
+        ]  # fmt: skip
+        every = json.dumps(ordered)
+        for number in ordered:
+            yield [*event, number, every]
 
 
 def _in_words(day: date) -> str:
