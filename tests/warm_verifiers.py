@@ -30,6 +30,7 @@ import tempfile
 import threading
 import time
 import warnings
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,7 +161,9 @@ class Forked:
         for fd in (theirs_in, theirs_out, tell):
             os.close(fd)
         self.stdin, self.stdout = os.fdopen(ours_in, "wb", 0), os.fdopen(ours_out, "rb", 0)
+        weakref.finalize(self, os.close, self._ended)  # not before: another thread may be about to wait for it
         self.returncode: int | None = None
+        self._reading = threading.Lock()
         said = b""
         while not said.endswith(b"\n"):
             said += os.read(self._ended, 1) or b"\n"
@@ -176,11 +179,12 @@ class Forked:
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit status, negative for a signal."""
-        if self.returncode is None:
-            if not select.select([self._ended], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired("a forked verifier", timeout or 0.0)
-            self.returncode = int(os.read(self._ended, 64) or b"-9")
-            os.close(self._ended)
+        if self.returncode is None and not select.select([self._ended], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired("a forked verifier", timeout or 0.0)
+        # Of threads that wait at a time, one reads it; only that is locked, or nobody could send a signal meanwhile.
+        with self._reading:
+            if self.returncode is None:
+                self.returncode = int(os.read(self._ended, 64) or b"-9")
         return self.returncode
 
     def send_signal(self, number: int) -> None:

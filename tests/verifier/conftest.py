@@ -21,7 +21,12 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
-from tests.openfingym.suites.conftest import jar_task  # noqa: F401  # a fixture for tests of questions
+from tests.openfingym.suites.conftest import (  # noqa: F401  # fixtures for tests of questions
+    jar_path,
+    jar_site,
+    jar_task,
+    jar_verifiers,
+)
 from tests.warm_verifiers import WarmVerifiers
 
 ADMIN = "an-admin-token-for-tests"

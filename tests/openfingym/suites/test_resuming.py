@@ -25,9 +25,9 @@ FIRST = 36
 
 
 @pytest.fixture
-def jar_cli(jar_task: Path, store_home: Path, warm_verifiers: WarmVerifiers) -> Iterator[Cli]:
+def jar_cli(jar_task: Path, store_home: Path, jar_verifiers: WarmVerifiers) -> Iterator[Cli]:
     """The command line, with the suite of the task installed."""
-    command = Cli(store_home, warm_verifiers)
+    command = Cli(store_home, jar_verifiers)
     command.environment["OPENFINGYM_MODEL_KEY"] = "none"
     yield command
     command.end()
