@@ -7,6 +7,7 @@ is always the same one that stays.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import multiprocessing
 import os
@@ -72,6 +73,10 @@ class BrokenOff:
     """Whether a file of the paper cannot be read; otherwise the paper's process died."""
 
 
+Work = Callable[[Path], BrokenOff | None]
+"""Works on the paper of a folder, and gives the reason if it was broken off."""
+
+
 def forge_papers(
     forge: ForgeFolder,
     papers: Sequence[PaperFolder],
@@ -101,19 +106,20 @@ def forge_papers(
     assembled: list[PaperFolder] = []
     ended: set[str] = set()
     proves, last_before = _reaches(upto, PROVE), BEFORE_PROOF if _reaches(upto, BEFORE_PROOF) else upto
-    for progress in _worked(forge, papers, stages_of, last_before, jobs):
-        if progress.kept.result.state != "passed":
-            ended.add(progress.key)
-        elif proves:
-            assembled.append(forge.paper(progress.key))
-            continue
-        yield progress
-    # Proofs last longest, so they start once all are known: the slow ones first, lest one run on alone at the end.
-    assembled.sort(key=lambda paper: (not _scores_for_long(paper), paper.key))
-    for progress in _worked(forge, assembled, stages_of, PROVE, jobs):
-        if progress.kept.result.state != "passed":
-            ended.add(progress.key)
-        yield progress
+    with _idle_processes() as idle:
+        for progress in _worked(forge, papers, stages_of, last_before, jobs, idle):
+            if progress.kept.result.state != "passed":
+                ended.add(progress.key)
+            elif proves:
+                assembled.append(forge.paper(progress.key))
+                continue
+            yield progress
+        # Proofs last longest, so they start once all are known: the slow ones first, lest one run on alone at the end.
+        assembled.sort(key=lambda paper: (not _scores_for_long(paper), paper.key))
+        for progress in _worked(forge, assembled, stages_of, PROVE, jobs, idle):
+            if progress.kept.result.state != "passed":
+                ended.add(progress.key)
+            yield progress
     for paper in sorted(papers if _reaches(upto, INSTALL) else (), key=lambda paper: paper.key):
         # A paper may still have the proof of an earlier run: where this run ended before it, it does not hold.
         proved = None if paper.key in ended else paper.result(PROVE)
@@ -122,11 +128,16 @@ def forge_papers(
 
 
 def _worked(
-    forge: ForgeFolder, papers: Sequence[PaperFolder], stages_of: StagesOf, upto: str, jobs: int
+    forge: ForgeFolder,
+    papers: Sequence[PaperFolder],
+    stages_of: StagesOf,
+    upto: str,
+    jobs: int,
+    idle: list[ProcessPoolExecutor],
 ) -> Iterator[Progress]:
     """Put papers through the stages up to ``upto``, each in a process; yields the last result of each."""
     work = partial(_paper_in_process, forge.root, forge.settings, stages_of, upto)
-    for key, ended in _each([paper.path for paper in papers], work, jobs):
+    for key, ended in _each([paper.path for paper in papers], work, jobs, idle):
         paper, broken_off = forge.paper(key), ended
         # The process died without a record: the stage that it was at is what failed.
         if broken_off is not None and not broken_off.unreadable:
@@ -297,24 +308,24 @@ def _paper_in_process(
 
 
 def _each(
-    folders: Sequence[Path], work: Callable[[Path], BrokenOff | None], jobs: int
+    folders: Sequence[Path], work: Work, jobs: int, idle: list[ProcessPoolExecutor]
 ) -> Iterator[tuple[str, BrokenOff | None]]:
     """Call ``work`` with each folder, in several processes; yields the folder's name, and why the work was broken off
     if it was.
 
     Each process has one folder at a time, so that it is known which paper a process died of. That folder is tried once
     more, after all others, because a process may also be killed for the memory that other programs take.
+
+    Processes are taken from ``idle`` and left there: starting one takes longer than the work on many a paper.
     """
     waiting = deque((folder, False) for folder in folders)
-    # A pool of one process each: the death of a worker breaks its whole pool, and must not break the others.
-    idle: list[ProcessPoolExecutor] = []
     running: dict[Future[BrokenOff | None], tuple[Path, bool, ProcessPoolExecutor]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 folder, is_second_try = waiting.popleft()
-                process = idle.pop() if idle else _process()
-                running[process.submit(work, folder)] = folder, is_second_try, process
+                future, process = _begun(work, folder, idle)
+                running[future] = folder, is_second_try, process
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 folder, is_second_try, process = running.pop(future)
@@ -335,7 +346,33 @@ def _each(
                     idle.append(process)
                     yield folder.name, broken_off
     finally:
-        for process in [*idle, *(process for _, _, process in running.values())]:
+        for _, _, process in running.values():
+            process.shutdown(cancel_futures=True)
+
+
+def _begun(
+    work: Work, folder: Path, idle: list[ProcessPoolExecutor]
+) -> tuple[Future[BrokenOff | None], ProcessPoolExecutor]:
+    """Have an idle process, or a new one, begin to work on a folder."""
+    while idle:
+        process = idle.pop()
+        try:
+            return process.submit(work, folder), process
+        except BrokenProcessPool:  # killed while it had nothing to do
+            process.shutdown()
+    process = _process()
+    return process.submit(work, folder), process
+
+
+@contextlib.contextmanager
+def _idle_processes() -> Iterator[list[ProcessPoolExecutor]]:
+    """A list of processes that have nothing to do, empty at first; they end with the block."""
+    # A pool of one process each: the death of a worker breaks its whole pool, and must not break the others.
+    idle: list[ProcessPoolExecutor] = []
+    try:
+        yield idle
+    finally:
+        for process in idle:
             process.shutdown(cancel_futures=True)
 
 
