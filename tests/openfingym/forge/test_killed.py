@@ -15,8 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.turns import in_turn
+
 CORPUS = Path(__file__).parents[2] / "forge" / "corpus"
-PAPERS = ("treasury-curve.pdf", "long-rates.txt", "calm-forecasts.txt")
+PAPERS = ("treasury-curve.pdf", "calm-forecasts.txt")
 RECORDS = ("harvest", "screen", "extract", "rewards")
 """Stages; as soon as one of them has left a record, everything is killed."""
 
@@ -66,14 +68,14 @@ def test_killed_again_and_again_it_ends_as_if_it_never_had_been(
     papers: Path, whole: dict[str, object], tmp_path: Path
 ) -> None:
     out = tmp_path / "forge"
-    for stage in RECORDS:
+    for stage in in_turn(RECORDS, 2):
         process = subprocess.Popen(
             command(papers, out), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         until = time.monotonic() + 60
         while not list(out.glob(f"papers/*/{stage}.json")) and process.poll() is None:
             assert time.monotonic() < until
-            time.sleep(0.005)
+            time.sleep(0.02)
         below = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.killpg(process.pid, signal.SIGKILL)
