@@ -30,6 +30,12 @@ def call(*arguments: object, status: int = 0) -> str:
     return found.output if error is None else str(error)
 
 
+def again(papers: Path, out: Path) -> tuple[object, ...]:
+    """The command that goes over papers once more, with one process, since little is left to do."""
+    options = ("--model", "stand-in/forge", "--out", out, "--backend", "inline", "--jobs", 1)
+    return ("forge", "run", papers, *options)
+
+
 def task_of(forge: Path) -> str:
     (task,) = (forge / "tasks").iterdir()
     return task.name
@@ -64,10 +70,7 @@ def test_the_status_says_why_each_paper_ended(forge: Path) -> None:
 def test_what_is_done_is_not_done_again(forge: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in forge.glob("papers/*/prove.json")}
     assert len(before) == 1
-    call(
-        *("forge", "run", forge.parent / "papers", "--model", "stand-in/forge", "--out", forge, "--backend", "inline"),
-        status=4,
-    )
+    call(*again(forge.parent / "papers", forge), status=4)
     assert {path: path.stat().st_mtime_ns for path in forge.glob("papers/*/prove.json")} == before
 
 
@@ -93,7 +96,7 @@ def test_a_damaged_record_is_named_and_hides_no_other_paper(forge: Path, tmp_pat
     papers.mkdir()
     for file in ("client-flow.pdf", "long-rates.txt"):
         shutil.copy(CORPUS / file, papers)
-    command = ("forge", "run", papers, "--model", "stand-in/forge", "--out", copy, "--backend", "inline")
+    command = again(papers, copy)
     said = call(*command, status=4)
     assert str(damaged) in said
     assert "2 papers: 1 failed, 1 refused" in said
@@ -151,7 +154,7 @@ def test_the_corpus_that_comes_along_is_read_and_assembled_as_its_key_has_it(tmp
     corpus = shipped_corpus()
     assert corpus == BenchCorpus(CORPUS, KEY, CORPUS.parent / "served")
     found: ForgeBench = run_bench(
-        ForgeSettings("stand-in/forge", "stand-in/forge"), corpus, tmp_path / "forge", upto="assemble"
+        ForgeSettings("stand-in/forge", "stand-in/forge"), corpus, tmp_path / "forge", jobs=1, upto="assemble"
     )
     figures = found.figures()
     assert (figures["papers"], figures["precision of quoted fields"], figures["recall of fields"]) == (12, 1.0, 1.0)

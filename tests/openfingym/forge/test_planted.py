@@ -231,11 +231,13 @@ def test_a_planted_fault_is_refused_with_its_code(
         ({GAP: "; four weeks are purged at each boundary, so that no windows of both parts overlap"}, None, "rewards"),
         ({"index points": "thousands of index points"}, lambda values: values / 1000.0, "rewards"),
         (
-            {"No value is missing.": "Three weeks without a quotation carry the value of the week before."},
+            {
+                "No value is missing.": "Three weeks without a quotation carry the value of the week before.",
+                "supramax": "handymax",
+            },
             _held,
             "prove",
         ),
-        ({"supramax": "handymax"}, None, "prove"),
     ],
 )
 def test_what_is_honest_in_other_words_passes(
