@@ -28,7 +28,9 @@ WRITTEN = 4
 BATCH = 1 << 14
 """Numbers of streams that are compared at a time."""
 PIECE = 1 << 22
-"""Most numbers that one comparison holds in memory."""
+"""Most numbers of windows that are taken at a time."""
+TILE = 256
+"""Blocks, and windows, that are compared at a time: their products fit the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +102,13 @@ def _met(
     candidates = [_Candidates.of(group, count + math.log2(len(group.directions)) + MARGIN) for group in groups]
     candidates = [blocks for blocks in candidates if len(blocks.chosen)]
     best: dict[int, tuple[int, int, float]] = {}
-    step = max(PIECE // max(length, *(len(blocks.chosen) for blocks in candidates)), 1) if candidates else len(owner)
+    step = max(PIECE // length, 1)
     for start in range(0, len(owner) if candidates else 0, step):
         piece = values[start : start + step + length - 1]
         public = form.sliding(piece, length)
         for number, blocks in enumerate(candidates):
-            # All pairs at once in single precision; the few that may match again in double precision.
-            cosines = blocks.directions @ public
-            np.abs(cosines, out=cosines)
-            if cosines.max() < blocks.least:
-                continue
-            columns, windows = np.nonzero(cosines >= blocks.limit[:, None])
+            # All pairs in single precision; the few that may match again in double precision.
+            windows, columns = blocks.near(public)
             inside = owner[start + windows] >= 0
             for window, column in sorted(zip(windows[inside].tolist(), columns[inside].tolist(), strict=True)):
                 exact = directed(form.public(piece[None, window : window + length]))[0]
@@ -140,6 +138,28 @@ class _Candidates:
     """The least of these cosines."""
     needed: float
     """Bits that are enough."""
+
+    def near(self, public: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Windows that may be copies, and the block of each, int64[pairs] both.
+
+        Args:
+            public: directions of windows, float32[length, windows].
+        """
+        windows, columns = [], []
+        cosines = np.empty(TILE * TILE, np.float32)  # once: it stays in the processor's cache
+        for column in range(0, len(self.directions), TILE):
+            directions, limit = self.directions[column : column + TILE], self.limit[column : column + TILE, None]
+            for window in range(0, public.shape[1], TILE):
+                of = public[:, window : window + TILE]
+                tile = cosines[: len(directions) * of.shape[1]].reshape(len(directions), -1)
+                np.matmul(directions, of, out=tile)
+                if tile.max() < self.least and tile.min() > -self.least:
+                    continue
+                found = np.nonzero(np.abs(tile) >= limit)
+                columns.append(found[0] + column)
+                windows.append(found[1] + window)
+        none = np.zeros(0, np.int64)
+        return np.concatenate([none, *windows]), np.concatenate([none, *columns])
 
     @classmethod
     def of(cls, group: HiddenBlocks, needed: float) -> _Candidates:
