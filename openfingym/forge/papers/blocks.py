@@ -103,7 +103,7 @@ def joined(lines: list[str], known: str) -> str:
 
     Args:
         lines: lines of the paragraph, in order.
-        known: all text of the paper: a hyphen belongs to its word if the word stands with it elsewhere.
+        known: all text of the paper, in lower case: a hyphen belongs to its word if the word stands with it elsewhere.
     """
     text = ""
     for line in lines:
@@ -111,7 +111,7 @@ def joined(lines: list[str], known: str) -> str:
         left = re.search(r"(\w+)-$", text[-80:])
         right = re.match(r"[a-z]+", line)
         if left and right:
-            keeps_hyphen = f"{left[1]}-{right[0]}".lower() in known.lower()
+            keeps_hyphen = f"{left[1]}-{right[0]}".lower() in known
             text = (text if keeps_hyphen else text[:-1]) + line
         else:
             text = f"{text} {line}" if text else line

@@ -195,7 +195,7 @@ def _blocks(lines: list[PageLine]) -> list[Block]:
     """The blocks that lines in reading order are."""
     # A PDF has no paragraphs: what they are is told by the usual size of letters and distance of lines.
     body = statistics.median(line.size for line in lines)
-    known = " ".join(line.text for line in lines)
+    known = " ".join(line.text for line in lines).lower()
     steps = [b.top - a.top for a, b in pairwise(lines) if 0 < b.top - a.top < 3 * body]
     leading = statistics.mode([round(step) for step in steps]) if steps else 1.2 * body
     made: list[Block] = []

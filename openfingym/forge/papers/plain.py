@@ -36,6 +36,7 @@ def blocks(content: bytes) -> list[Block]:
         raise UnreadableError("it is binary, and no text")
     parts = [part for part in re.split(r"\n[ \t]*\n", text.replace("\r\n", "\n")) if part.strip()]
     made = [Block("title", " ".join(parts[0].split()))]
+    known = text.lower()
     at = 1
     while at < len(parts):
         lines = parts[at].strip("\n").splitlines()
@@ -46,7 +47,7 @@ def blocks(content: bytes) -> list[Block]:
             made.append(Block("table", lines[0].strip(), rows=rows))
             continue
         at += 1
-        made += _text([line.strip() for line in lines], text)
+        made += _text([line.strip() for line in lines], known)
     return made
 
 
@@ -62,7 +63,7 @@ def _text(lines: list[str], known: str) -> list[Block]:
 
     Args:
         lines: lines without a blank one between them.
-        known: the whole text, by which divided words are made whole.
+        known: the whole text in lower case, by which divided words are made whole.
     """
     made = []
     if numbered := _NUMBERED.match(lines[0]):
