@@ -101,10 +101,11 @@ def late(server: Any, _: Path) -> None:
         client.create_rollout(TASK, session={"duration_s": 7})
     with pytest.raises(VerifierError, match=r"malformed-request.*lasts as long as the tape"):
         client.create_rollout(TASK, session={"duration_s": 4, "tape": "some.tape"})
-    ticket = client.create_rollout(TASK, session=LIVE)
+    # Bars of five seconds: on a busy machine too, the orders come before the second one is over.
+    ticket = client.create_rollout(TASK, session={"duration_s": 10})
     begun = client.start_episode(ticket.token)
     assert begun.info["missed"] == 0
-    time.sleep(1.3)
+    time.sleep(5.3)
     over = client.step(ticket.token, 1, 1, BUY)
     assert over.done
     assert (over.info["time_index"], over.info["missed"]) == (2, 1)
