@@ -88,12 +88,21 @@ def warm_verifiers(store_home: Path) -> Iterator[WarmVerifiers]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_folder_left() -> Iterator[None]:
-    """The tests of a file leave no folder that a gate, a view or a program's own was made in."""
-    before = set(owned_folders())
+def nothing_left_open() -> Iterator[None]:
+    """The tests of a file leave no environment open, whose launcher those of another file would share, and no folder
+    that a gate, a view or a program's own was made in.
+    """
+    environments, folders = _open_environments(), set(owned_folders())
     yield
-    left = {str(folder): contents(folder) for folder in set(owned_folders()) - before}
-    assert left == {}
+    left = {str(folder): contents(folder) for folder in set(owned_folders()) - folders}
+    assert (_open_environments() - environments, left) == (set(), {})
+
+
+def _open_environments() -> set[object]:
+    """What environments with a rollout have a launcher for: a package, a backend and a verifier each."""
+    # Where no environment of the process had a rollout, the module is not loaded.
+    lease = sys.modules.get("openfingym.envs.lease")
+    return set() if lease is None else set(lease.Lease._open)
 
 
 @pytest.fixture

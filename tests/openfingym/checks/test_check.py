@@ -113,6 +113,7 @@ def test_a_waiver_holds_for_its_own_file_and_finding_only(short_task: Path) -> N
     (short_task / "task.toml").write_text(
         (short_task / "task.toml").read_text().replace('"interface.py"', '"instruction.md"')
     )
+    assert _leak(short_task)[0]
     path = short_task / "instruction.md"
     path.write_text(f"{path.read_text()}\n{' '.join(f'{value:.8f}' for value in truth[5].ravel())}\n")
     passed, detail = _leak(short_task)

@@ -171,6 +171,7 @@ def test_a_file_is_linted_imported_played_and_judged(
         assert "27.02" not in text
         env.step(json.dumps({"answer": next(value for key, value in answers.items() if key in text)}))
     result = env.result()
+    env.close()
     assert result.metrics["decided_accuracy"] == 0.75
     assert result.metrics["grouped_accuracy"] == pytest.approx((1.0 + 1.0 + 0.0 + 1.0) / 4)
 

@@ -25,7 +25,7 @@ PRICED = {
     OrderType.STOP_LIMIT: (True, True),
 }
 
-MANY = 200 if ALL else 60
+MANY = 300 if ALL else 60
 """Streams of orders of each test."""
 
 seeds = st.integers(0, 2**32)
