@@ -80,16 +80,14 @@ class AiohttpTransport:
                 connector=None if self._path is None else aiohttp.UnixConnector(self._path)
             )
         try:
-            socket = await asyncio.wait_for(
-                self._session.ws_connect(
+            async with asyncio.timeout(OPEN_TIMEOUT_S):  # wait_for() of Python 3.11 may swallow a cancellation
+                socket = await self._session.ws_connect(
                     address.url,
                     headers=dict(address.headers),
                     heartbeat=self._ping_s,
                     max_msg_size=LONGEST_FRAME,
                     timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_TIMEOUT_S),
-                ),
-                OPEN_TIMEOUT_S,
-            )
+                )
         except aiohttp.WSServerHandshakeError as error:
             wait = None if error.headers is None else retry_after_s(error.headers)
             raise _unopened(address, f"HTTP {error.status}", wait) from None

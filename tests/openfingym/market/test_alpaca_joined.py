@@ -186,15 +186,24 @@ class Trader:
         connection = await self._transport.connect(self.executor.broker.stream())
 
         async def read() -> None:
-            with suppress(ConnectionClosedError):
-                while True:
-                    for reply in self.executor.received(await connection.receive(), self.at):
-                        await connection.send(reply)
-            self.executor.closed(self.at)
+            try:
+                with suppress(ConnectionClosedError):
+                    while True:
+                        for reply in self.executor.received(await connection.receive(), self.at):
+                            await connection.send(reply)
+                self.executor.closed(self.at)
+            finally:
+                await connection.close()
 
         for reply in self.executor.opened(self.at):
             await connection.send(reply)
         self._reader = asyncio.get_running_loop().create_task(read())
+
+    async def disconnect(self) -> None:
+        """Read no more, and close the connection."""
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.wait([self._reader])
 
     async def settle(self, seconds: int) -> None:
         """Let time pass, and everything be carried at each second."""
@@ -207,8 +216,7 @@ class Trader:
                     break
 
     async def end(self) -> None:
-        if self._reader is not None:
-            self._reader.cancel()
+        await self.disconnect()
         await self._transport.close()
         await asyncio.gather(*self._asked, return_exceptions=True)
 
@@ -275,7 +283,7 @@ async def trade(client: Client, trader: Trader, rng: np.random.Generator) -> Non
     for name in executor.symbols:
         venue.exchange.halt(name)  # so that the truth stands still
     if executor.session is not None:
-        trader._reader.cancel()  # type: ignore[union-attr]
+        await trader.disconnect()
         executor.closed(trader.at)
     await trader.connect()
     await trader.settle(60)
