@@ -36,11 +36,21 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from openfingym.task.known_kinds import OWN
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MODULES = (
+    "cryptography.hazmat.primitives.asymmetric.ed25519",
+    "openfingym.metrics.naive",
+    "openfingym.metrics.resampling",
+    "openfingym.metrics.semantics",
+    "openfingym.reports.baselines",
+    "pydantic.v1",
     "scipy.special",
+    "threadpoolctl",
+    "uvicorn.lifespan.off",
     "uvicorn.protocols.http.httptools_impl",
     "uvicorn.protocols.websockets.auto",
     "uvloop",
@@ -342,4 +352,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     line = socket.socket(fileno=os.dup(0))
     load(MODULES)
+    load([f"openfingym.kinds.{kind}" for kind in OWN])
     sys.exit(serve(line))

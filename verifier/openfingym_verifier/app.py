@@ -29,6 +29,7 @@ from openfingym_verifier import documents as doc
 from openfingym_verifier.access import authorization, operators_only
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.endpoint import PostRoute, read_within
+from openfingym_verifier.late_route import LateRoute
 from openfingym_verifier.live import EpisodeEndpoints, LiveEndpoint
 from openfingym_verifier.openapi import PROBLEM_RESPONSE, describe
 from openfingym_verifier.owner_routes import add_owner_routes
@@ -150,6 +151,7 @@ def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, v
         version: version that the OpenAPI description shows.
     """
     app = FastAPI(title="OpenFinGym verifier", version=version, docs_url=None, redoc_url=None)
+    app.router.route_class = LateRoute
 
     async def submit(rollout: Rollout, submission: Submission) -> bytes:
         return json.dumps(await service.submit(rollout, submission)).encode()
