@@ -27,6 +27,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from openfingym.errors import DataError, UsageError
 from openfingym.metrics import copy_forms
@@ -195,7 +196,10 @@ def examine(reference: CopyReference, fake: Numbers, *, seed: int = 0) -> CopyRe
     # copy; few windows do not say enough of their moments.
     many = norm.steps_of(norm.rows(theirs[_choose(len(theirs), FORMED, seed)]))
     whitening = whitening_of(many.reshape(-1, many.shape[2])) if len(many) >= 4 * NEIGHBOUR else reference.whitening
-    found = CopySearch(norm, reference.windows, theirs[chosen], whitening=whitening, size=size_of(many)).run()
+    search = CopySearch(norm, reference.windows, theirs[chosen], whitening=whitening, size=size_of(many))
+    # Threads of its many small products mostly wait for one another.
+    with threadpool_limits(1, user_api="blas"):
+        found = search.run()
     chances, which = _chances(reference, found)
     memorised, expected = chances < CHANCE, reference.expected
     share, usual = float(memorised.mean()), float(expected.mean())
