@@ -310,13 +310,13 @@ def test_a_cut_cable_is_noticed_though_nothing_is_closed(
 
 def test_a_rest_answer_is_never_an_exception(server: Server) -> None:
     async def scenario() -> None:
-        client = RestClient(Address(f"http://{server.address}"), timeout_s=0.3)
+        client = RestClient(Address(f"http://{server.address}"), timeout_s=2.0)
         try:
             answer = await client.ask(Request("GET", "/api/v3/limited"))
             assert (answer.status, answer.retry_after_s, answer.used) == (429, 7.0, 1234)
             answer = await client.ask(Request("GET", "/api/v3/slow"))
             assert answer.status == 0
-            assert b"0.3 s" in answer.body
+            assert b"2 s" in answer.body
         finally:
             await client.close()
         gone = RestClient(Address("http://127.0.0.1:1"))

@@ -190,9 +190,9 @@ def test_how_programs_end(opened: Open) -> None:
             assert (len(exact.output), exact.ended_by) == (100_000, "exit")
             raw = await space.run_python("import os; os.write(1, b'\\xff\\x00ok')", timeout_s=20)
             assert raw.output == "\ufffd\x00ok"
-            slow = await space.run_python("import time; print('up', flush=True); time.sleep(60)", timeout_s=0.7)
+            slow = await space.run_python("import time; print('up', flush=True); time.sleep(60)", timeout_s=2.0)
             assert (slow.output, slow.ended_by, slow.exit_code) == ("up\n", "timeout", None)
-            assert 0.7 <= slow.wall_s < 30
+            assert 2.0 <= slow.wall_s < 30
             flood = await space.run_python("import os\nwhile True: os.write(1, b'x' * 65536)", timeout_s=20)
             assert (flood.ended_by, flood.exit_code, flood.truncated, flood.output) == (
                 "output",
@@ -219,13 +219,13 @@ def test_nothing_outlives_an_execution(opened: Open) -> None:
                 ("time.sleep(60)", "timeout"),
                 ("os.write(1, bytes(200_000))", "output"),
             ):
-                done = await space.run_python(DAEMON + end, timeout_s=1)
+                done = await space.run_python(DAEMON + end, timeout_s=3)
                 assert done.output.startswith("daemon started")
                 assert done.ended_by == expected
                 before = await space.read_file("beat")
                 await asyncio.sleep(0.1)
                 assert await space.read_file("beat") == before != b""
-            bomb = await space.run_python(FORK_BOMB, timeout_s=1)
+            bomb = await space.run_python(FORK_BOMB, timeout_s=2)
             assert (bomb.output, bomb.ended_by) == ("go\n", "timeout")
             code = "import subprocess, sys; print(subprocess.run([sys.executable, '-c', '']).returncode)"
             assert (await space.run_python(code, timeout_s=20)).output == "0\n"
