@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +23,30 @@ def cores() -> int:
     """Number of cores that this process may use."""
     # They may be fewer than the machine has: a scheduler or a container may confine a process to some of them.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_limiting = threading.Lock()
+"""Held while the threads of BLAS are limited."""
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS take one thread for each product: those of many small products mostly wait for one another.
+
+    The limit is the whole process's. Whoever comes in while another thread of the process is in here changes nothing,
+    and may have more threads once that one has left.
+    """
+    from threadpoolctl import threadpool_limits
+
+    # Of two that overlap, the second would find the limit of the first, and restore that at its end.
+    if not _limiting.acquire(blocking=False):
+        yield
+        return
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        _limiting.release()
 
 
 def require_socket_path(path: Path) -> None:

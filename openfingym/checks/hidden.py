@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from threadpoolctl import threadpool_limits
-
 from openfingym.checks.finding import FailedCheckError
 from openfingym.kinds import Blocks, kind_of
 from openfingym.leaks import find_leaks, suspicious_features
+from openfingym.machine import one_blas_thread
 
 if TYPE_CHECKING:
     from openfingym.kinds import Array
@@ -82,8 +81,7 @@ def leak_search(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     # Labels name the last axis of a submission, which need not be the last axis of the hidden arrays.
     named = all(array.ndim > 1 and array.shape[-1] == len(manifest.labels) for array in values.values())
     used: set[int] = set()
-    # Threads of a product of so few numbers mostly wait for one another: two took more than twice the processor time.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         for leak in find_leaks(package.public, values, ids=ids, folds=folds, channels=manifest.labels if named else ()):
             waiving = {
                 number

@@ -27,9 +27,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from openfingym.errors import DataError, UsageError
+from openfingym.machine import one_blas_thread
 from openfingym.metrics import copy_forms
 from openfingym.metrics.arrays import Numbers, answer, known
 from openfingym.metrics.copy_forms import Norm, size_of, whitening_of
@@ -197,8 +197,7 @@ def examine(reference: CopyReference, fake: Numbers, *, seed: int = 0) -> CopyRe
     many = norm.steps_of(norm.rows(theirs[_choose(len(theirs), FORMED, seed)]))
     whitening = whitening_of(many.reshape(-1, many.shape[2])) if len(many) >= 4 * NEIGHBOUR else reference.whitening
     search = CopySearch(norm, reference.windows, theirs[chosen], whitening=whitening, size=size_of(many))
-    # Threads of its many small products mostly wait for one another.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         found = search.run()
     chances, which = _chances(reference, found)
     memorised, expected = chances < CHANCE, reference.expected

@@ -148,7 +148,8 @@ class RayRunner:
             # An actor that has not started yet holds nothing, and would not answer.
             started = [node for node in nodes if node.host]
             ended = asyncio.gather(*(_future(node.actor.close.remote()) for node in started), return_exceptions=True)
-            await asyncio.wait_for(ended, END_S)
+            async with asyncio.timeout(END_S):
+                await ended
         for node in nodes:
             ray.kill(node.actor)
         if self._connected:

@@ -68,7 +68,8 @@ class JobThread:
         # Looks at the error, which a cancelled caller does not; asyncio would complain that nobody did.
         end.add_done_callback(lambda future: future.cancelled() or future.exception())
         try:
-            return await asyncio.wait_for(asyncio.shield(end), patience_s)
+            async with asyncio.timeout(patience_s):  # wait_for() of Python 3.11 may swallow a cancellation
+                return await asyncio.shield(end)
         except TimeoutError:
             self.cancel()
             return await asyncio.shield(end)

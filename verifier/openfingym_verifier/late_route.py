@@ -28,5 +28,9 @@ class LateRoute(APIRoute):
         settings = self.__dict__.pop("_settings", None)
         if settings is None:
             raise AttributeError(f"{type(self).__name__} {self.path} has no attribute {name!r}")
-        super().__init__(self.path, self.endpoint, **settings)
+        try:
+            super().__init__(self.path, self.endpoint, **settings)
+        except BaseException:
+            self._settings = settings  # so that the next request is told the same
+            raise
         return getattr(self, name)

@@ -236,7 +236,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None
     process.stdin.close()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), STOP_S)
+        async with asyncio.timeout(STOP_S):
+            await process.wait()
     _kill_group(process)
     await process.wait()
 

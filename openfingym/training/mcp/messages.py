@@ -175,7 +175,8 @@ class McpConversation:
             self.rollout = PlayedRollout(self._terms, name if isinstance(name, str) else "client")
         try:
             # A first build takes longer than clients wait; shielded, since the rollout goes on being opened.
-            text = await asyncio.wait_for(asyncio.shield(self.rollout.instruction()), INSTRUCTION_S)
+            async with asyncio.timeout(INSTRUCTION_S):
+                text = await asyncio.shield(self.rollout.instruction())
         except TimeoutError:
             where = f"the resource {INSTRUCTION}, or the file /task/instruction.md"
             text = f"Play the task {self._terms.task}. Read first what it asks: {where}."

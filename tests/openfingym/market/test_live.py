@@ -308,6 +308,43 @@ def test_a_cut_cable_is_noticed_though_nothing_is_closed(
     asyncio.run(follow())
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_giving_up_in_the_moment_of_opening_is_not_swallowed(transport: Callable[[], Transport]) -> None:
+    """A feed that is stopped while it connects must not go on connected, with nobody to close it."""
+
+    async def stream(request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        async for _ in socket:
+            pass
+        return socket
+
+    async def scenario() -> None:
+        app = web.Application()
+        app.add_routes([web.get("/", stream)])
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        made, address = transport(), Address(f"ws://127.0.0.1:{runner.addresses[0][1]}/")
+        swallowed, opened = [], 0
+        # In one loop with the venue, so that an opening takes the same few dozen turns each time.
+        for turns in [*range(80)] * 2:
+            opening = asyncio.ensure_future(made.connect(address))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            given_up = opening.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await (await opening).close()
+                opened += 1
+                swallowed += [turns] if given_up else []
+        assert swallowed == []
+        assert 0 < opened < 160, "some were given up, and some opened before"
+        await made.close()
+        await runner.cleanup()
+
+    asyncio.run(scenario())
+
+
 def test_a_rest_answer_is_never_an_exception(server: Server) -> None:
     async def scenario() -> None:
         client = RestClient(Address(f"http://{server.address}"), timeout_s=2.0)

@@ -41,8 +41,9 @@ def fit_features(view: View, horizon: int = 1, *, seed: int = 0, questions: int 
     model.fit(_stacked(history, training, horizon), history.answers(training).ravel())
 
     def chances(x: NDArray[np.float64]) -> list[dict[str, float]]:
-        # So few rows are done sooner by one thread than handed to several.
-        with threadpool_limits(1):
+        # So few rows are done sooner by one thread than handed to several. Only OpenMP's, whose limit is this thread's:
+        # that of BLAS is the whole process's.
+        with threadpool_limits(1, user_api="openmp"):
             scores = model.predict_proba(x)[:, 1].reshape(-1, len(RELATIONS))
         return [dict(zip(RELATIONS, row, strict=True)) for row in scores.tolist()]
 

@@ -25,7 +25,7 @@ from openfingym.rollouts.launcher import Launcher
 from openfingym.trajectory import RolloutRecord, read_rollout
 
 TASKS = {"forecast": "treasury-forecast", "fraud": "ba2motifs-fraud", "trading": "equity-trading"}
-PATIENCE_S = 1.0
+PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True)
