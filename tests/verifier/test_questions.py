@@ -495,8 +495,12 @@ def test_a_ledger_of_version_5_is_upgraded_with_what_it_holds(tmp_path: Path) ->
 
 def test_a_damaged_file_is_said_to_be_one(tmp_path: Path) -> None:
     (tmp_path / "ledger.db").write_bytes(b"<html>this is no ledger</html>" * 200)
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(StoreError, match="cannot be opened") as kept:
         Ledger(tmp_path)
+    # Nothing of it is held any longer, though its error is: it can be mended and opened in the same process.
+    (tmp_path / "ledger.db").unlink()
+    Ledger(tmp_path).close()
+    del kept
 
 
 def test_digests_of_forecasts_cannot_be_guessed(tmp_path: Path) -> None:

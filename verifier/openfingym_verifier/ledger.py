@@ -63,14 +63,20 @@ class Ledger:
             StoreError: the directory or the ledger cannot be read or written.
         """
         try:
-            state.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Before the file is opened: two verifiers on one ledger would each spend the same budget.
-            self._lock = _exclusive(state / "lock", wait_s)
-            self.path = state / "ledger.db"
-            # SQLite gives its side files the mode of the database.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-            connection = self._connect()
-            migrate(connection, self.path)
+            with contextlib.ExitStack() as unless_opened:
+                state.mkdir(mode=0o700, parents=True, exist_ok=True)
+                # Before the file is opened: two verifiers on one ledger would each spend the same budget.
+                self._lock = _exclusive(state / "lock", wait_s)
+                unless_opened.callback(self._lock.release)
+                self.path = state / "ledger.db"
+                # SQLite gives its side files the mode of the database.
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                # Transactions are the writer's own; Python would otherwise begin some by itself.
+                connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+                unless_opened.callback(connection.close)
+                _prepare(connection)
+                migrate(connection, self.path)
+                unless_opened.pop_all()
         except (OSError, sqlite3.DatabaseError) as error:
             raise StoreError(f"{state}: the verifier's state cannot be opened: {error}") from error
         self.writer = LedgerWriter(connection)
@@ -92,17 +98,6 @@ class Ledger:
             transaction.connection.execute("DELETE FROM probes")
 
         await self.writer.submit(write)
-
-    def _connect(self) -> sqlite3.Connection:
-        # Transactions are the writer's own; Python would otherwise begin some by itself.
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        # Every commit is on the disk before it is answered: a power cut must not give an agent its budget back.
-        connection.execute("PRAGMA synchronous = FULL")
-        # SQLite leaves them unchecked unless each connection asks.
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-        return connection
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -271,3 +266,13 @@ def _exclusive(path: Path, wait_s: float) -> Lock:
                 ) from None
         # Asked again and again, since waiting for the lock itself cannot be given a time.
         time.sleep(LOCK_PAUSE_S)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    """Set what a writer's connection needs, and SQLite does not remember."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    # Every commit is on the disk before it is answered: a power cut must not give an agent its budget back.
+    connection.execute("PRAGMA synchronous = FULL")
+    # SQLite leaves them unchecked unless each connection asks.
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
