@@ -186,7 +186,8 @@ def test_a_limit_is_respected_for_as_long_as_the_venue_says(venue: LocalVenue) -
         looks = iter(range(20))
         account.until(lambda: next(looks) > 15)
         assert not venue.orders()
-        assert venue.do(lambda: venue.venue.desk.used_weight) == used
+        # What was used is forgotten with each minute of the venue.
+        assert venue.do(lambda: venue.venue.desk.used_weight) in {used, 0}
         account.until(lambda: any(event.reason is Reason.VENUE_AWAY for event in live.events()), jump=1.0)
         account.clock.jump(600)
         assert number
