@@ -213,13 +213,27 @@ def _python_312() -> str | None:
     return None
 
 
-def pytest_report_header() -> str:
-    """What is needed to try the same cases again."""
-    return "every case (OPENFINGYM_ALL)" if turns.ALL else f"cases in turn: OPENFINGYM_TURN={turns.TURN}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """What is needed to try the same cases again, or all."""
+    said = ["every case (OPENFINGYM_ALL)" if turns.ALL else f"cases in turn: OPENFINGYM_TURN={turns.TURN}"]
+    if _all_tests(config) and not turns.SLOW:
+        said.append(f"slow tests in turn, one in {turns.SLOW_SHARE}: OPENFINGYM_SLOW=1 for all, as in CI")
+    return said
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest, and skip what this machine cannot run, unless CI requires it."""
+def _all_tests(config: pytest.Config) -> bool:
+    """Whether a run is of all tests, and not of some that somebody chose."""
+    arguments = [Path(path).resolve() for path in config.args]
+    return arguments == [Path(__file__).parent] and not config.option.keyword and not config.option.markexpr
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests to their days, begin with the files that take longest, and skip what this machine cannot run,
+    unless CI requires it."""
+    if _all_tests(config):
+        left = turns.left_to_other_days(item.nodeid for item in items)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
+        items[:] = [item for item in items if item.nodeid not in left]
     items.sort(key=lambda item: item.path.relative_to(Path(__file__).parent).as_posix() not in LONGEST)
     reasons = {"docker": _docker_unavailable, "sandbox": _sandbox_unavailable}
     if os.environ.get("OPENFINGYM_REQUIRE_DOCKER"):
@@ -252,7 +266,7 @@ def _rewrite_share(config: pytest.Config) -> None:
     """
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     folder = Path(__file__).parent
-    if worker is None or sys.dont_write_bytecode or [Path(path).resolve() for path in config.args] != [folder]:
+    if worker is None or sys.dont_write_bytecode or not _all_tests(config):
         return
     from _pytest.assertion import rewrite
 

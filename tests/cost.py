@@ -3,6 +3,8 @@
 Wall time says little where processes share cores. What a test costs is the time of its process, of every process below
 it and of those that have ended there, its fixtures included; a fixture that several tests share is the first one's.
 What is no descendant, such as a container, is not seen. Linux only.
+
+Cases of more than a second belong into ``slow.txt`` (see :mod:`tests.turns`); those of other functions are named.
 """
 
 from __future__ import annotations
@@ -15,10 +17,15 @@ from typing import Any
 
 import pytest
 
+from tests import turns
+
 PROPERTY = "processor seconds"
 MOST = 30
+SLOW_S = 1.0
 _before: dict[str, float] = {}
 _spent: Counter[str] = Counter()
+_slow: Counter[str] = Counter()
+"""Seconds of the slowest case of each function."""
 
 
 def processor_seconds() -> float:
@@ -60,8 +67,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add a test to its file and function."""
     for name, value in report.user_properties:
         if name == PROPERTY and report.when == "teardown":
-            for part in {report.nodeid.partition("::")[0], report.nodeid.partition("[")[0]}:
-                _spent[part] += float(value)  # type: ignore[arg-type]  # what was appended above
+            seconds, function = float(value), report.nodeid.partition("[")[0]  # type: ignore[arg-type]  # as appended
+            for part in {report.nodeid.partition("::")[0], function}:
+                _spent[part] += seconds
+            _slow[function] = max(_slow[function], seconds)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -72,3 +81,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for name, spent in sort.most_common(MOST):
             terminalreporter.write_line(f"{spent:8.1f} s  {name}")
         terminalreporter.write_line("")
+    known = turns.slow_functions()
+    for function, slowest in _slow.most_common():
+        if slowest > SLOW_S and function not in known:
+            terminalreporter.write_line(f"{slowest:8.1f} s  {function} is slow, and not in slow.txt")
