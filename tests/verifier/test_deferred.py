@@ -83,7 +83,8 @@ def market(number: int, ends: datetime) -> dict[str, Any]:
 
 @pytest.fixture
 def polymarket(monkeypatch):
-    """Polymarket's services on this machine, with markets that end three seconds later than they must."""
+    """Polymarket's services on this machine, with markets that end eight seconds later than they must: a busy machine
+    may need them to list those."""
     with serve() as service:
         for name in ("POLYMARKET", "POLYMARKET_DATA", "POLYMARKET_CLOB"):
             monkeypatch.setenv(f"OPENFINGYM_{name}_URL", service.url)
@@ -92,7 +93,7 @@ def polymarket(monkeypatch):
         shown[100] |= {"bestBid": 0, "outcomes": None}  # which cannot be asked about
 
         def listed(query: dict[str, str]) -> list[dict[str, Any]]:
-            service.ends = datetime.fromisoformat(query["end_date_min"]) + timedelta(seconds=3)
+            service.ends = datetime.fromisoformat(query["end_date_min"]) + timedelta(seconds=8)
             ends = service.ends.strftime("%Y-%m-%dT%H:%M:%SZ")
             return [one | {"endDate": ends} for one in shown.values()] if query["offset"] == "0" else []
 
