@@ -4,7 +4,7 @@ Wall time says little where processes share cores. What a test costs is the time
 it and of those that have ended there, its fixtures included; a fixture that several tests share is the first one's.
 What is no descendant, such as a container, is not seen. Linux only.
 
-Cases of more than a second belong into ``slow.txt`` (see :mod:`tests.turns`); those of other functions are named.
+Cases of more than 0.75 s belong into ``slow.txt`` (see :mod:`tests.turns`); those of other functions are named.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests import turns
 
 PROPERTY = "processor seconds"
 MOST = 30
-SLOW_S = 1.0
+SLOW_S = 0.75
 _before: dict[str, float] = {}
 _spent: Counter[str] = Counter()
 _slow: Counter[str] = Counter()

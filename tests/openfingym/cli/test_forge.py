@@ -126,11 +126,11 @@ def test_the_mark_lists_what_is_wrong(forge: Path) -> None:
     )
 
 
-def test_a_forged_task_is_checked_and_run_as_any_other(forge: Path) -> None:
+def test_a_forged_task_is_checked_and_run_as_any_other(forge: Path, tmp_path: Path) -> None:
     (task,) = (forge / "tasks").iterdir()
     said = call("task", "check", "--all", "--folder", forge / "tasks")
     assert task.name in said
-    run = call("run", task, "--agent", "ridge", "--backend", "inline", "--json")
+    run = call("run", task, "--agent", "ridge", "--backend", "inline", "--out", tmp_path, "--json")
     assert json.loads(run)[0]["state"] == "scored"
 
 

@@ -46,6 +46,12 @@ with pytest.raises(RuntimeError, match="no question is open"):
 """
 
 
+@pytest.fixture(autouse=True)
+def runs_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are kept in the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 def test_a_program_calls_tools_as_the_functions_of_the_suites_module(jar_task: Path) -> None:
     result = openfingym.run(jar_task, agent=Agent("script", "program", OBJECTS, trusted=True), backend="inline")
     assert result.state == "scored", result.reason
