@@ -121,13 +121,14 @@ def features(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
         return "not applicable: no input belongs to a single hidden number"
     shape = package.manifest.submission_shape
     targets = hidden["targets"]
-    found = suspicious_features(
-        package.array("test_inputs"),
-        targets,
-        package.array("train_inputs"),
-        package.array("train_targets"),
-        max_shift=MAX_SHIFT,
-    )
+    with one_blas_thread():
+        found = suspicious_features(
+            package.array("test_inputs"),
+            targets,
+            package.array("train_inputs"),
+            package.array("train_targets"),
+            max_shift=MAX_SHIFT,
+        )
     if found:
         shown = "; ".join(map(str, found[:3]))
         raise FailedCheckError(f"{len(found)} input(s) say more of the hidden targets than of training ones: {shown}")

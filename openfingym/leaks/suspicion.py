@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -83,8 +84,8 @@ class _Piece:
     """Number of the first of these inputs."""
     plain: tuple[_Side, _Side]
     """Inputs and targets as they are."""
-    own: tuple[_Side, _Side]
-    """Inputs and targets without what the series' own past explains."""
+    own: Callable[[], tuple[_Side, _Side]]
+    """Computes inputs and targets without what the series' own past explains: costly, and seldom asked for."""
 
 
 def suspicious_features(
@@ -166,25 +167,27 @@ def _window_pieces(parts: _Parts, statistic: Statistic) -> Iterator[_Piece]:
         for inputs, targets in parts
     ]
     goals = [_standard(targets.reshape(len(targets), -1), statistic) for _, targets in thinned]
-    controls = {
-        row: [_basis(_standard(inputs[:, row], statistic)) for inputs, _ in thinned]
-        for row in {lookback - 1, max(lookback - 2, 0)}
-    }
-    left = {
-        row: [_residual(goal, basis) for goal, basis in zip(goals, bases, strict=True)]
-        for row, bases in controls.items()
-    }
-    for row in range(lookback):
+
+    @cache
+    def control(row: int) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Of each part, a basis of an input row, and what remains of the targets without it."""
+        bases = [_basis(_standard(inputs[:, row], statistic)) for inputs, _ in thinned]
+        return [(basis, _residual(goal, basis)) for basis, goal in zip(bases, goals, strict=True)]
+
+    def adjusted(row: int, plain: tuple[_Side, _Side]) -> tuple[_Side, _Side]:
         own = lookback - 1 if row < lookback - 1 else max(lookback - 2, 0)
+        if own == row:
+            return plain
+        hidden, train = (
+            _Side(_residual(side.inputs, basis), left, basis.shape[1])
+            for side, (basis, left) in zip(plain, control(own), strict=True)
+        )
+        return hidden, train
+
+    for row in range(lookback):
         columns = [_standard(inputs[:, row], statistic) for inputs, _ in thinned]
-        plain = [_Side(column, goal) for column, goal in zip(columns, goals, strict=True)]
-        adjusted = plain
-        if own != row:
-            adjusted = [
-                _Side(_residual(column, basis), goal, basis.shape[1])
-                for column, basis, goal in zip(columns, controls[own], left[own], strict=True)
-            ]
-        yield _Piece(lookback - row, 0, (plain[0], plain[1]), (adjusted[0], adjusted[1]))
+        plain = _Side(columns[0], goals[0]), _Side(columns[1], goals[1])
+        yield _Piece(lookback - row, 0, plain, partial(adjusted, row, plain))
 
 
 def _row_pieces(parts: _Parts, statistic: Statistic, max_shift: int) -> Iterator[_Piece]:
@@ -192,7 +195,6 @@ def _row_pieces(parts: _Parts, statistic: Statistic, max_shift: int) -> Iterator
     for shift in range(-max_shift, max_shift + 1):
         for begin in range(0, parts[0][0].shape[1], _COLUMNS):
             plain: list[_Side] = []
-            own: list[_Side] = []
             for inputs, targets in parts:
                 n = len(targets) - abs(shift)
                 # The latest rows, all of them, and not every n-th: rows that follow one another must do so in time.
@@ -200,8 +202,14 @@ def _row_pieces(parts: _Parts, statistic: Statistic, max_shift: int) -> Iterator
                 x = _standard(inputs[rows + max(shift, 0), begin : begin + _COLUMNS], statistic)
                 y = _standard(targets.reshape(len(targets), -1)[rows + max(-shift, 0)], statistic)
                 plain.append(_Side(x, y))
-                own.append(_Side(_innovations(x), _innovations(y), 1))
-            yield _Piece(shift, begin, (plain[0], plain[1]), (own[0], own[1]))
+            sides = plain[0], plain[1]
+            yield _Piece(shift, begin, sides, partial(_unexplained, sides))
+
+
+def _unexplained(sides: tuple[_Side, _Side]) -> tuple[_Side, _Side]:
+    """Both parts without what the row before explains."""
+    hidden, train = (_Side(_innovations(side.inputs), _innovations(side.targets), 1) for side in sides)
+    return hidden, train
 
 
 def _basis(columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -284,7 +292,7 @@ def _excesses(
     beyond = (np.abs(hidden) > stronger) & moves & ~close
     # The expensive comparison of what the own past leaves unexplained, only if the plain one raises a suspicion.
     if beyond.any():
-        own = [_correlations(side) for side in piece.own]
+        own = [_correlations(side) for side in piece.own()]
         beyond &= np.abs(own[0][0]) > _explained(own[0], own[1], level)
     tests: tuple[tuple[NDArray[np.bool_], NDArray[np.float64], Reason], ...] = (
         (close, nearly, "nearly the target"),
