@@ -41,8 +41,8 @@ from tests.warm_verifiers import WarmVerifiers
 
 HARBOR = "harbor==0.24.0"
 LONGEST = ("test_end_to_end.py", "verifier/test_deferred_real.py", "verifier/test_workers.py")
-"""Files of minutes each on a busy machine, most of it waiting, that would be among the last: alone at the end, they would keep
-one process while the others have nothing to do."""
+"""Files of minutes each on a busy machine, most of it waiting, that would be among the last: alone at the end, they
+would keep one process while the others have nothing to do."""
 
 sys.dont_write_bytecode = False  # as above, of this process: what pytest makes of the tests is kept too
 # A shell has what it starts in the background ignore the interrupt, and so would every program that a test starts.
