@@ -221,10 +221,14 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return said
 
 
+def _all_files(config: pytest.Config) -> bool:
+    """Whether all files of tests are collected."""
+    return [Path(path).resolve() for path in config.args] == [Path(__file__).parent]
+
+
 def _all_tests(config: pytest.Config) -> bool:
     """Whether a run is of all tests, and not of some that somebody chose."""
-    arguments = [Path(path).resolve() for path in config.args]
-    return arguments == [Path(__file__).parent] and not config.option.keyword and not config.option.markexpr
+    return _all_files(config) and not config.option.keyword and not config.option.markexpr
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -266,7 +270,7 @@ def _rewrite_share(config: pytest.Config) -> None:
     """
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     folder = Path(__file__).parent
-    if worker is None or sys.dont_write_bytecode or not _all_tests(config):
+    if worker is None or sys.dont_write_bytecode or not _all_files(config):
         return
     from _pytest.assertion import rewrite
 

@@ -4,7 +4,7 @@ Wall time says little where processes share cores. What a test costs is the time
 it and of those that have ended there, its fixtures included; a fixture that several tests share is the first one's.
 What is no descendant, such as a container, is not seen. Linux only.
 
-Cases of more than 0.75 s belong into ``slow.txt`` (see :mod:`tests.turns`); those of other functions are named.
+Cases of more than 0.75 s belong in ``slow.txt`` (see :mod:`tests.turns`); those of other functions are named.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST = 30
 SLOW_S = 0.75
 _before: dict[str, float] = {}
 _spent: Counter[str] = Counter()
-_slow: Counter[str] = Counter()
+_slowest: dict[str, float] = {}
 """Seconds of the slowest case of each function."""
 
 
@@ -70,7 +70,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             seconds, function = float(value), report.nodeid.partition("[")[0]  # type: ignore[arg-type]  # as appended
             for part in {report.nodeid.partition("::")[0], function}:
                 _spent[part] += seconds
-            _slow[function] = max(_slow[function], seconds)
+            _slowest[function] = max(_slowest.get(function, 0.0), seconds)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -82,6 +82,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
             terminalreporter.write_line(f"{spent:8.1f} s  {name}")
         terminalreporter.write_line("")
     known = turns.slow_functions()
-    for function, slowest in _slow.most_common():
+    for function, slowest in sorted(_slowest.items(), key=lambda one: -one[1]):
         if slowest > SLOW_S and function not in known:
             terminalreporter.write_line(f"{slowest:8.1f} s  {function} is slow, and not in slow.txt")
