@@ -21,7 +21,7 @@ T = TypeVar("T")
 FOLDER = Path(__file__).parent
 ALL = bool(os.environ.get("OPENFINGYM_ALL"))
 SLOW = ALL or bool(os.environ.get("OPENFINGYM_SLOW"))
-SLOW_SHARE = 6
+SLOW_SHARE = 4
 """Days until each slow test was tried."""
 # Set for the processes that this one starts as well: midnight may come between them.
 TURN = int(os.environ.setdefault("OPENFINGYM_TURN", str(dt.datetime.now(dt.UTC).toordinal())))
