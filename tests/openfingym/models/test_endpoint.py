@@ -112,7 +112,10 @@ def test_a_queue_before_an_endpoint_that_is_down() -> None:
     assert all(isinstance(error, ModelUnavailableError) for error in found)
 
 
-def test_an_outage_that_is_over_is_forgotten(stand_in: StandIn) -> None:
+def test_an_outage_that_is_over_is_forgotten(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Within so short a patience there is time for the second attempt, however long the first takes by chance.
+    monkeypatch.setattr("openfingym.models.retrying.LONGEST_WAIT_S", 0.1)
+
     async def asking() -> Completion:
         async with ModelEndpoint(stand_in.base_url, "none", patience_s=0.8, loopback=True) as endpoint:
             with pytest.raises(ModelUnavailableError):

@@ -24,6 +24,11 @@ def nowhere() -> str:
         return f"http://user:a-password@127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
+def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an endpoint be asked until its patience is nearly over: by chance, a wait that does not fit ends it early."""
+    monkeypatch.setattr("openfingym.models.retrying.LONGEST_WAIT_S", 0.1)
+
+
 def ask(url: str, *, patience_s: float = 600.0, model: str = "stand-in/competent", times: int = 1) -> list[Completion]:
     async def asking() -> list[Completion]:
         async with ModelEndpoint(url, "none", patience_s=patience_s, loopback=True) as endpoint:
@@ -48,6 +53,7 @@ def test_what_was_never_reached_is_given_up_after_seconds(
 
 def test_what_was_reached_once_has_the_whole_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("openfingym.models.outage.UNREACHED_S", 0.01)
+    soon_again(monkeypatch)
 
     async def asking() -> None:
         with StandIn() as stand_in:
@@ -64,6 +70,7 @@ def test_what_was_reached_once_has_the_whole_patience(monkeypatch: pytest.Monkey
 
 def test_an_outage_is_told_at_once_and_again(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("openfingym.models.outage.TELL_EVERY_S", 0.3)
+    soon_again(monkeypatch)
     with caplog.at_level(logging.WARNING, "openfingym"), pytest.raises(ModelUnavailableError):
         ask(nowhere(), patience_s=2.5)
     first, *others = [record.getMessage() for record in caplog.records]
