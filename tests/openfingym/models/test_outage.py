@@ -63,7 +63,7 @@ def test_what_was_reached_once_has_the_whole_patience(monkeypatch: pytest.Monkey
             before = time.monotonic()
             with pytest.raises(ModelUnavailableError, match=r"patience 1.5 s"):
                 await endpoint.model("stand-in/competent").complete(HELLO)
-            assert time.monotonic() - before > 0.02
+            assert time.monotonic() - before > 1.0, "all of it but the last wait and the least time of an attempt"
 
     asyncio.run(asking())
 
