@@ -62,7 +62,7 @@ BACKENDS = ("auto", "docker", "sandbox", "inline")
 """The values of :data:`openfingym.machine.BackendName`."""
 CLOCKS = ("simulated", "real")
 """The values of :data:`openfingym.kinds.asking.Clock`."""
-REPORTED_BY = ("agent", "model", "backend")
+REPORTED_BY = ("agent", "model", "backend", "isolation", "principal")
 """The values of :data:`openfingym.reports.cells.Field`."""
 FILLS = ("none", "forward", "interpolate", "drop")
 """The values of :data:`openfingym.task.dataset.Fill`."""

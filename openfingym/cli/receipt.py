@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,7 @@ def show(path: Path, only: str | None, proof: int | None, as_json: bool) -> None
             }
         )
     else:
-        rows = [("key", printable(shown.key)), *_lines("checkpoint", shown.checkpoint)]
+        rows = [("key", printable(shown.key)), ("", _whose(shown)), *_lines("checkpoint", shown.checkpoint)]
         for leaf in shown.leaves:
             rows += [
                 (f"entry {leaf.index}", ""),
@@ -68,8 +68,7 @@ def show(path: Path, only: str | None, proof: int | None, as_json: bool) -> None
 @click.argument("paths", metavar="RUN|RECEIPT...", nargs=-1, required=True, type=RECEIPT_PATH)
 @click.option(
     "--key",
-    help="The log's public key, or a file with it. Default: the key that this machine knows the log by, else the one "
-    "in the receipt, which proves less.",
+    help="The log's public key, or a file with it. Default: a key that this machine knows the log by.",
 )
 @click.option(
     "--checkpoint",
@@ -84,6 +83,11 @@ def show(path: Path, only: str | None, proof: int | None, as_json: bool) -> None
     "tile/.",
 )
 @click.option("--opened", type=RECEIPT_PATH, help="Opened labels, from which the score is computed once more.")
+@click.option(
+    "--unpinned",
+    is_flag=True,
+    help="Be content with the key in the receipt itself, which anybody may have made; nobody vouches for it.",
+)
 @json_option("a list, an object a receipt")
 @click.pass_context
 def verify(
@@ -93,17 +97,20 @@ def verify(
     earlier: Path | None,
     log: str | None,
     opened: Path | None,
+    unpinned: bool,
     as_json: bool,
 ) -> None:
     """Check receipts, offline: of a run, also that its folder says what the log commits to.
 
-    The exit status is 7 where a receipt does not hold; which step failed, and at which entry, is on stderr. It is 6
-    where a file is missing or cannot be read.
+    The exit status is 7 where a receipt does not hold, or is by a key that this machine does not know; which step
+    failed, and at which entry, is on stderr. It is 6 where a file is missing or cannot be read.
     """
-    given, documents, status = None if key is None else _key(key), [], 0
+    given, documents, status = None if key is None else read_key(key), [], 0
     for path in paths:
         try:
             document = _verified(path, given, earlier, log, opened)
+            if not document["key_pinned"] and not unpinned:
+                raise ReceiptError(_not_known(document), step="signature")
         except OpenFinGymError as error:
             document = _failed(path, error)
             # A receipt that does not hold (7) is worse than one that cannot be read (6).
@@ -115,6 +122,38 @@ def verify(
     if as_json:
         print_json(documents)
     ctx.exit(status)
+
+
+@receipt.command()
+@click.argument("key", required=False)
+@click.option("--remove", is_flag=True, help="Do not trust the key any more, also if its verifier was met from here.")
+@json_option("a list, an object a key that is known afterwards")
+def trust(key: str | None, remove: bool, as_json: bool) -> None:
+    """Trust the KEY of somebody else's log, so that receipts by it back runs; without KEY, list the keys that are
+    known.
+
+    KEY is the key's text, a file with it, or a run's folder or receipt that has it: ask the log's operator whether it
+    is theirs, since anybody can make a key under any name. The keys of verifiers that run on this machine, or that a
+    rollout was run at, are known without this.
+    """
+    from openfingym.verifiers import known_logs
+
+    if key is None and remove:
+        raise UsageError("--remove takes the KEY to remove; `openfingym receipt trust` lists the keys that are known")
+    if key is not None:
+        stated = _key_of(key)
+        changed = known_logs.distrust(stated) if remove else known_logs.trust(stated)
+        if not as_json:
+            told = ("no longer trusted", "was not known") if remove else ("trusted", "is known already")
+            say(f"{told[not changed]}: {stated}")
+    if key is None or as_json:
+        how = {known_logs.FILE: "met", known_logs.TRUSTED: "trusted"}
+        known = known_logs.all_known_keys()
+        rows = [(how[name], each.name, str(each)) for name, keys in known.items() for each in keys]
+        if as_json:
+            print_json([{"log": log, "key": text, "known": known_by} for known_by, log, text in rows])
+        else:
+            print_table("", ["known", "key"], [(known_by, text) for known_by, _, text in rows])
 
 
 @receipt.command("open")
@@ -156,7 +195,7 @@ def _verified(
     """
     from openfingym.receipts import Checkpoint, PublicKey
     from openfingym.verifiers.forecast_check import FIELDS, check_forecast
-    from openfingym.verifiers.known_logs import known_key
+    from openfingym.verifiers.known_logs import pinned_key
     from openfingym.verifiers.log_tiles import read_note, require_consistent
     from openfingym.verifiers.receipt_check import UNPROVEN, PassedStep, check_run, read_object
 
@@ -170,7 +209,7 @@ def _verified(
         held, checkpoint, pinned, steps = scored.receipt, scored.checkpoint, scored.key_pinned, list(scored.steps)
     else:
         held = _read(path)
-        key = key or known_key(held.origin)
+        key = key or pinned_key(held)
         checkpoint, pinned = held.checked(key), key is not None
         steps = [
             PassedStep("signature", f"{checkpoint.origin}, {checkpoint.size:,} entries"),
@@ -209,6 +248,16 @@ def _held(
     }
 
 
+def _not_known(document: Mapping[str, object]) -> str:
+    """Why a receipt that holds under its own key proves nothing here, with what to do."""
+    from openfingym.verifiers.backing import REMEDY
+
+    return (
+        f"the receipt holds under its own key alone ({document['key']}), which this machine does not know, and anybody "
+        f"can make such a key: {REMEDY}; --unpinned shows what holds under it"
+    )
+
+
 def _failed(path: Path, error: OpenFinGymError) -> dict[str, object]:
     """The document that is printed of a receipt that does not hold, or cannot be read."""
     step, entry = (error.step, error.index) if isinstance(error, ReceiptError) else (None, None)
@@ -231,7 +280,8 @@ def _print(document: dict[str, object]) -> None:
             "whoever holds that key made it. Ask the log's operator for its key and give it with --key",
             err=True,
         )
-    say(f"{document['path']}: the receipt holds")
+    under = "" if document["key_pinned"] else ", under its own key"
+    say(f"{document['path']}: the receipt holds{under}")
 
 
 def _read(path: Path) -> Receipt:
@@ -241,7 +291,7 @@ def _read(path: Path) -> Receipt:
     return read_receipt(path) if path.is_dir() else read_receipt_file(path)
 
 
-def _key(text: str) -> PublicKey:
+def read_key(text: str) -> PublicKey:
     """A public key, given as text or as a file.
 
     Raises:
@@ -258,9 +308,37 @@ def _key(text: str) -> PublicKey:
     return PublicKey.parse(text)
 
 
+def _key_of(text: str) -> PublicKey:
+    """A public key, given as text, as a file, or as what has a receipt by it.
+
+    Raises:
+        UsageError: the text is none of these.
+        StoreError: the receipt cannot be read.
+    """
+    from openfingym.receipts import PublicKey
+
+    path = Path(text)
+    if path.is_dir() or path.suffix == ".json":
+        return PublicKey.parse(_read(path).key)
+    return read_key(text)
+
+
 def _lines(name: str, text: str) -> list[tuple[str, str]]:
     """Rows of a table for a text of several lines, the first of which has the name."""
     return [(name if i == 0 else "", printable(line)) for i, line in enumerate(text.rstrip("\n").split("\n"))]
+
+
+def _whose(receipt: Receipt) -> str:
+    """Whether this machine knows the key that a receipt states."""
+    from openfingym.verifiers.known_logs import pinned_key
+
+    try:
+        key = pinned_key(receipt)
+    except ReceiptError:
+        return "no key of a log"
+    if key is None:
+        return "not known to this machine: anybody can make such a key"
+    return "known to this machine" if str(key) == receipt.key else f"this machine knows this log by another key: {key}"
 
 
 def _short(value: object) -> str:

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from openfingym.cli.choices import REPORTED_BY
 from openfingym.cli.options import json_option
 from openfingym.cli.printable import one_line, say
+from openfingym.cli.receipt import read_key
 from openfingym.cli.render import TerminalProgress, print_json, print_table
 from openfingym.cli.report_baselines import baselines
 from openfingym.errors import UsageError
@@ -81,6 +82,18 @@ def report() -> None:
     is_flag=True,
     help="Of questions: compute with the hidden answers what their verifier told nobody; for its operator.",
 )
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    help="The public key of a log, or a file with it: its receipts back runs as those by keys that this machine knows "
+    "do; repeatable.",
+)
+@click.option(
+    "--isolated-only",
+    is_flag=True,
+    help="Leave out runs of which something ran outside isolation, or may have, as whoever launched them states it.",
+)
 @json_option("an object")
 def compare(
     folders: tuple[Path, ...],
@@ -91,12 +104,15 @@ def compare(
     each_task: bool,
     cutoffs: tuple[str, ...],
     with_hidden: bool,
+    keys: tuple[str, ...],
+    isolated_only: bool,
     as_json: bool,
 ) -> None:
     """Compare finished runs: skill with intervals, success, cost, and who is better.
 
     RUN is a run's folder, or one with runs anywhere below it. Real and simulated data never share a figure; a failure
-    of ours is counted, and is in none. A damaged run is named; where all are, the exit status is 2.
+    of ours is counted, and is in none. A damaged run, as one that its own receipt contradicts, is named; where all
+    are, the exit status is 2.
     """
     from openfingym.reports.report import make_report
     from openfingym.reports.runs import find_runs
@@ -106,7 +122,7 @@ def compare(
         raise UsageError("--pages goes with --html, whose page links to them; give both")
     with TerminalProgress(enabled=not as_json) as show:
         show("reading runs")
-        runs = find_runs(folders)
+        runs = find_runs(folders, [read_key(key) for key in keys], isolated_only=isolated_only)
         if not runs.results:
             more = f", and {len(runs.damaged) - 1:,} more" if len(runs.damaged) > 1 else ""
             raise UsageError(

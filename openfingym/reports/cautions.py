@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from openfingym.adversarial.marks import skill_of
 from openfingym.reports.cells import RunGroup, judged, label
 from openfingym.reports.endpoints import asked_models
+from openfingym.verifiers.backing import REMEDY
 
 if TYPE_CHECKING:
     from openfingym.reports.runs import RunConfig
@@ -19,7 +20,18 @@ NAMED = 3
 """Most tasks, or the like, that a caution names."""
 
 Concern = Literal[
-    "flags", "disclosure", "tapes", "sampling", "skill", "settings", "endpoints", "tasks", "environments", "questions"
+    "flags",
+    "disclosure",
+    "tapes",
+    "sampling",
+    "skill",
+    "settings",
+    "endpoints",
+    "tasks",
+    "environments",
+    "questions",
+    "receipts",
+    "isolation",
 ]
 
 
@@ -57,6 +69,8 @@ def cautions_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) ->
         yield from (
             Caution(kind, "environments", f"On {kind} data {sentence}") for sentence in _environments(mine, configs)
         )
+        yield from (Caution(kind, "receipts", f"On {kind} data {sentence}") for sentence in _receipts(mine, configs))
+        yield from (Caution(kind, "isolation", f"On {kind} data {sentence}") for sentence in _isolation(mine))
 
 
 def left_out(slices: Sequence[RolloutResult]) -> Iterator[Caution]:
@@ -71,6 +85,56 @@ def left_out(slices: Sequence[RolloutResult]) -> Iterator[Caution]:
             f"{runs} asked a slice of the questions of a task that others were asked whole ({named}), and are in no "
             "figure",
         )
+
+
+def left_outside(outside: Sequence[RolloutResult]) -> Iterator[Caution]:
+    """Cautions about runs that are in no figure, since something of them ran outside isolation, or may have."""
+    for kind in dict.fromkeys(run.data_kind for run in outside):
+        mine = [run for run in outside if run.data_kind == kind]
+        named = _first_of(sorted({run.agent for run in mine}))
+        yield Caution(
+            kind,
+            "isolation",
+            f"{_runs(len(mine))} ran outside isolation, or may have ({named}), and {_are(len(mine))} in no figure",
+        )
+
+
+def _receipts(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> Iterator[str]:
+    """Runs that state a score which no receipt backs, although they have one."""
+    scored = [run for group in groups for run in _judged(group) if run.state == "scored" and run.rollout_id in configs]
+    backings = [(run, configs[run.rollout_id].backing) for run in scored]
+    if unknown := [(run, backing) for run, backing in backings if backing.state == "unknown key"]:
+        agents = _first_of(sorted({run.agent for run, _ in unknown}))
+        logs = _first_of(sorted({backing.origin for _, backing in unknown}))
+        yield (
+            f"{_runs(len(unknown))} ({agents}) {_are(len(unknown))} not backed: the receipt is by a key that this "
+            f"machine does not know (log {logs}), and anybody can make one; {REMEDY}"
+        )
+    if unread := [(run, backing) for run, backing in backings if backing.state == "unreadable"]:
+        yield f"{_runs(len(unread))} {_are(len(unread))} not backed, such as {unread[0][0].path}: {unread[0][1].reason}"
+
+
+def _isolation(groups: Sequence[RunGroup]) -> Iterator[str]:
+    """Agents of which something ran outside isolation, or of which that is not known."""
+    runs = [run for group in groups for run in _judged(group)]
+    if outside := [run for run in runs if run.isolation == "outside"]:
+        agents = _first_of(sorted({run.agent for run in outside}))
+        yield (
+            f"{_runs(len(outside))} ({agents}) ran outside isolation, with the rights of whoever launched "
+            f"{'it' if len(outside) == 1 else 'them'}, who could read hidden data; leave such runs out with "
+            "--isolated-only"
+        )
+    if unknown := [run for run in runs if run.isolation is None]:
+        agents = _first_of(sorted({run.agent for run in unknown}))
+        yield f"of {_runs(len(unknown))} ({agents}) it is not known what ran outside isolation"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _slices(groups: Sequence[RunGroup]) -> Iterator[str]:

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from openfingym.reports.runs import RunConfig
     from openfingym.results import RolloutResult
 
-Field = Literal["agent", "model", "backend"]
+Field = Literal["agent", "model", "backend", "isolation", "principal"]
 Row = tuple[str, ...]
 """The values of the fields by which runs are grouped, such as agent and model."""
 ALL = "all"
 """Family of the cell over all families."""
 UNKNOWN = "unknown"
 """Family of a task that this installation does not know, and whose family no run states."""
+OUTSIDE = "(outside)"
+"""What follows the name of an agent of which something ran outside isolation."""
+UNSTATED: Mapping[Field, str] = {"isolation": "unknown", "principal": "unproven"}
+"""What stands for a field that no result states, or no receipt proves."""
 NONE = "-"
 """What stands for the model of a program, which has none."""
 
@@ -201,7 +205,19 @@ def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGr
 
 def row_of(run: RolloutResult, by: Sequence[Field]) -> Row:
     """The row of a run if rows are made of these fields."""
-    return tuple(str(getattr(run, name) or NONE) for name in by)
+    return tuple(_named(run, name) for name in by)
+
+
+def _named(run: RolloutResult, field: Field) -> str:
+    """The value of a field of a run, as it stands in a row.
+
+    The name of an agent of which something ran outside isolation says so, in every table: it shares no row with one
+    that was isolated.
+    """
+    value = getattr(run, field)
+    if value is None and field in UNSTATED:
+        return UNSTATED[field]
+    return f"{value} {OUTSIDE}" if field == "agent" and run.isolation == "outside" else str(value or NONE)
 
 
 def label(row: Row) -> str:

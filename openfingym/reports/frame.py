@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.files.strange import walk
+from openfingym.receipts import PublicKey
 from openfingym.reports.runs import FoundRuns, RunConfig, read_below
 from openfingym.results import RESULT
 from openfingym.rollouts.folders import STAGING
@@ -51,6 +52,9 @@ COLUMNS = {
     "completion_tokens": "Int64",
     "cost_usd": "float64",
     "backend": "string",
+    "isolation": "string",
+    "backed": "boolean",
+    "principal": "string",
     "openfingym": "string",
     "started_at": "datetime64[ns, UTC]",
     "rollout_id": "string",
@@ -60,7 +64,7 @@ COLUMNS = {
 intervals, ``success``, ``endpoint``, ``openfingym`` (the version with which the run was made) and ``folder``."""
 
 
-def read_runs(*folders: str | Path, metrics: bool = False) -> pd.DataFrame:
+def read_runs(*folders: str | Path, metrics: bool = False, keys: Sequence[str] = ()) -> pd.DataFrame:
     """Read every rollout at or below some folders into a table.
 
     ``success`` is whether a rollout was scored rather than rejected. Like ``reward``, it is missing if the agent is not
@@ -74,20 +78,21 @@ def read_runs(*folders: str | Path, metrics: bool = False) -> pd.DataFrame:
 
     Args:
         folders: folders of runs, or folders with runs anywhere below them.
+        keys: public keys of logs in their text form, which back rollouts beside the keys that this machine knows.
         metrics: whether to add a column ``metric_NAME`` for each metric on the private fold, in its own direction.
 
     Returns:
         A row for each rollout, sorted by task, agent, model, seed and attempt; what could not be read comes last.
 
     Raises:
-        UsageError: a path is not a folder, or there is no run in any of the folders.
+        UsageError: a key is none, a path is not a folder, or there is no run in any of the folders.
     """
     import pandas as pd
 
     if not folders:
         raise UsageError("read_runs needs a folder of runs, such as read_runs('runs')")
     paths = [Path(folder) for folder in folders]
-    found = read_below(paths)
+    found = read_below(paths, [PublicKey.parse(key) for key in keys])
     rows = list(_rows(found))
     rows += [{"state": "unfinished", "folder": str(path)} for path in _unfinished(paths)]
     if not rows:
@@ -121,6 +126,7 @@ def _row(result: RolloutResult, config: RunConfig) -> dict[str, object]:
     computed = {
         "questions": result.slice,
         "endpoint": config.endpoint,
+        "backed": config.backed,
         "success": result.state == "scored" if judged else None,
         "reward": result.reward() if judged else None,
         "total_low": total[0],

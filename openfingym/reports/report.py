@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.files.spreadsheet import not_a_formula
-from openfingym.reports.cautions import Caution, cautions_of, left_out
+from openfingym.reports.cautions import Caution, cautions_of, left_out, left_outside
 from openfingym.reports.cells import Cell, Field, Row, RunGroup, TaskCell, cells_of, families_of, grouped, task_cells_of
 from openfingym.reports.comparisons import RowComparison, compare
 from openfingym.reports.endpoints import AskedModel, asked_models
@@ -204,7 +204,7 @@ def make_report(
         tasks=tuple(cell for group in groups for cell in task_cells_of(group, families, seed)),
         comparisons=tuple(compare(groups, seed)),
         failures=tuple(_failures(groups)),
-        cautions=(*left_out(runs.slices), *cautions_of(groups, runs.configs)),
+        cautions=(*left_out(runs.slices), *left_outside(runs.outside), *cautions_of(groups, runs.configs)),
         runs=len(runs.results),
         copies=runs.copies,
         damaged=runs.damaged,
@@ -212,7 +212,11 @@ def make_report(
         models=tuple(asked_models(runs.results, runs.configs)),
         folders=tuple(map(str, runs.folders)),
         made_at=None if runs.read_at is None else runs.read_at.isoformat(),
-        backed=sum(config.backed for config in runs.configs.values()),
+        backed=sum(
+            runs.configs[run.rollout_id].backed
+            for run in runs.results
+            if run.state == "scored" and run.rollout_id in runs.configs
+        ),
         questions=_questions(runs, by, {**_cutoffs(runs), **(cutoffs or {})}, with_hidden=with_hidden),
         versions=tuple(sorted(versions.items())),
     )

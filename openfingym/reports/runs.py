@@ -8,14 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
 from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.urls import without_credentials
+from openfingym.reports.principals import with_principals
 from openfingym.results import CONFIG, RESULT, VERIFIED, RolloutResult, read_run
-from openfingym.verifiers.receipt_check import is_backed
+from openfingym.verifiers.backing import NO_RECEIPT, Backing, backing_of
+
+if TYPE_CHECKING:
+    from openfingym.receipts import PublicKey
 
 CONFIG_LIMIT = 16 * MEGABYTE
 """Most bytes of a ``config.json``."""
@@ -55,8 +61,13 @@ class RunConfig:
     """Kind of its data."""
     cutoff: str | None = None
     """The last month or day that its model was trained on."""
-    backed: bool = False
-    """Whether a receipt in its folder proves that the log of a verifier has its result."""
+    backing: Backing = NO_RECEIPT
+    """What the receipt in its folder is worth."""
+
+    @property
+    def backed(self) -> bool:
+        """Whether a receipt proves its result under a key that is known or was given."""
+        return self.backing.backed
 
 
 @dataclass(frozen=True)
@@ -77,19 +88,28 @@ class FoundRuns:
     """When the runs were read, in UTC."""
     slices: tuple[RolloutResult, ...] = ()
     """Rollouts that were asked a slice of their task's questions while others were asked all; they are in no figure."""
+    outside: tuple[RolloutResult, ...] = ()
+    """Rollouts of which something ran outside isolation, or may have, where only isolated ones were wanted; they are in
+    no figure."""
 
 
-def find_runs(paths: Iterable[Path]) -> FoundRuns:
+def find_runs(paths: Iterable[Path], keys: Sequence[PublicKey] = (), *, isolated_only: bool = False) -> FoundRuns:
     """Read every run at or below ``paths``, if a report can be made about them.
 
-    A run is a folder with a ``result.json``; one with a ``config.json`` alone is a damaged run. Folders whose name
-    starts with a dot are being written, and are not searched.
+    A run is a folder with a ``result.json``; one with a ``config.json`` alone is a damaged run, and so is one that its
+    own receipt contradicts. Folders whose name starts with a dot are being written, and are not searched.
+
+    Args:
+        paths: folders of runs, or folders with runs anywhere below them.
+        keys: public keys of logs that the reader has from elsewhere, beside those that this machine knows.
+        isolated_only: whether to leave out rollouts of which something ran outside isolation, or may have: that is not
+            known of results of earlier versions, and stated by whoever launched the others.
 
     Raises:
         UsageError: a path is not a folder; there is no run below any of them; a run was on an instance, on which agents
             may have been trained; or the runs of a task were asked different slices of its questions, and none all.
     """
-    found = read_below(paths)
+    found = read_below(paths, keys)
     if trained := [result for result in found.results if result.split != "test"]:
         first = trained[0]
         raise UsageError(
@@ -100,7 +120,28 @@ def find_runs(paths: Iterable[Path]) -> FoundRuns:
     if not found.results and not found.damaged:
         where = ", ".join(map(str, found.folders))
         raise UsageError(f"no run was found below {where}; a run is a folder with a result.json")
+    if isolated_only:
+        found = _isolated(found)
     return _of_same_questions(found)
+
+
+def _isolated(found: FoundRuns) -> FoundRuns:
+    """Leave out rollouts of which something ran outside isolation, or may have.
+
+    Raises:
+        UsageError: none is left.
+    """
+    kept = [result.isolation not in {None, "outside"} for result in found.results]
+    if found.results and not any(kept):
+        raise UsageError(
+            f"of none of {len(found.results):,} runs is it stated that all of the agent ran in isolation, or its "
+            "programs; report on them without --isolated-only"
+        )
+    return replace(
+        found,
+        results=tuple(result for result, stays in zip(found.results, kept, strict=True) if stays),
+        outside=tuple(result for result, stays in zip(found.results, kept, strict=True) if not stays),
+    )
 
 
 def _of_same_questions(found: FoundRuns) -> FoundRuns:
@@ -127,8 +168,12 @@ def _of_same_questions(found: FoundRuns) -> FoundRuns:
     )
 
 
-def read_below(paths: Iterable[Path]) -> FoundRuns:
+def read_below(paths: Iterable[Path], keys: Sequence[PublicKey] = ()) -> FoundRuns:
     """Read every run at or below ``paths``, whatever it was on; there may be none.
+
+    Args:
+        paths: folders of runs, or folders with runs anywhere below them.
+        keys: public keys of logs that the reader has from elsewhere, beside those that this machine knows.
 
     Raises:
         UsageError: a path is not a folder.
@@ -139,7 +184,7 @@ def read_below(paths: Iterable[Path]) -> FoundRuns:
     configs: dict[str, RunConfig] = {}
     copies = 0
     with ThreadPoolExecutor(READERS) as pool:
-        loaded = list(pool.map(_load, _unique(run_folders(paths))))
+        loaded = list(pool.map(partial(_load, keys=keys), _unique(run_folders(paths))))
     rollouts: defaultdict[str, list[_LoadedRun]] = defaultdict(list)
     for folder, result, config in loaded:
         if isinstance(result, DamagedRun):
@@ -155,7 +200,7 @@ def read_below(paths: Iterable[Path]) -> FoundRuns:
             configs[kept.result.rollout_id] = kept.config
             copies += equal
     return FoundRuns(
-        tuple(sorted(results, key=_order)),
+        tuple(sorted(with_principals(results, configs), key=_order)),
         tuple(damaged),
         copies,
         configs,
@@ -182,22 +227,34 @@ def _told_apart(runs: Sequence[_LoadedRun]) -> tuple[_LoadedRun | None, int, lis
 
     Returns:
         The run that counts, how many copies of it there are beside it, and the folders that state something else. Where
-        they differ, a run counts if it has a receipt, and none does if no run has one.
+        they differ, a run counts if it is backed under a known key, and none does if no run is.
     """
     first = runs[0]
     if all(run.states_the_same(first) for run in runs):
-        return first, len(runs) - 1, []
+        # Of equal folders one may lack its receipt.
+        return min(runs, key=_unsureness), len(runs) - 1, []
+    kept = min(runs, key=_unsureness)
     # Of a rollout that is not scored too, the receipt says how it ended.
-    kept = next((run for run in runs if run.config.backed or is_backed(run.folder, run.result)), None)
-    if kept is None:
+    if not kept.config.backed:
         where = f"{first.folder} and {next(run.folder for run in runs if not run.states_the_same(first))}"
         reason = (
-            f"{where} state different results of rollout {first.result.rollout_id}, and no receipt says which is right"
+            f"{where} state different results of rollout {first.result.rollout_id}, and no receipt by a known key says "
+            "which is right"
         )
         return None, 0, [DamagedRun(run.folder, f"{run.folder}: {reason}") for run in runs]
     others = [run for run in runs if not run.states_the_same(kept)]
-    reason = f"{kept.folder}, which has a receipt, states another result of rollout {kept.result.rollout_id}"
+    reason = (
+        f"{kept.folder}, which has a receipt by a known key, states another result of rollout {kept.result.rollout_id}"
+    )
     return kept, len(runs) - len(others) - 1, [DamagedRun(run.folder, f"{run.folder}: {reason}") for run in others]
+
+
+def _unsureness(run: _LoadedRun) -> tuple[bool, bool]:
+    """A sort key of folders of one rollout: backed ones first, and of these first those that state the verifier's end.
+
+    An error that the launcher alone reports is no other end: it must not displace the score that the verifier has.
+    """
+    return not run.config.backed, not run.config.backing.ended
 
 
 def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
@@ -241,14 +298,17 @@ def _unique(folders: Iterable[Path]) -> Iterator[Path]:
             yield folder
 
 
-def _load(folder: Path) -> tuple[Path, RolloutResult | DamagedRun, RunConfig]:
+def _load(folder: Path, *, keys: Sequence[PublicKey] = ()) -> tuple[Path, RolloutResult | DamagedRun, RunConfig]:
     """Read a run folder: its path, its result or why it has none, and its configuration."""
     try:
         result = read_run(folder)
         config = _config(folder)
         if (contradiction := _contradiction(folder, result, config)) is not None:
             return folder, DamagedRun(folder, contradiction), RunConfig()
-        return folder, result, replace(config, backed=result.state == "scored" and is_backed(folder, result))
+        backing = backing_of(folder, result, keys)
+        if backing.state == "contradicted":
+            return folder, DamagedRun(folder, f"{folder}: {backing.reason}"), RunConfig()
+        return folder, result, replace(config, backing=backing)
     except StoreError as error:
         return folder, DamagedRun(folder, str(error)), RunConfig()
 

@@ -170,6 +170,9 @@ class RolloutResult:
     resumed: int = 0
     """How often a launcher went on, at the next question, from where an earlier one had died; what was said before that
     is not in its trajectory, but what it cost is counted."""
+    principal: str | None = None
+    """Whose rollout it is, as the verifier states it: ``local``, ``operator``, or a participant's name; None of results
+    of earlier versions. Reports believe it only if a receipt backs it."""
     isolation: Isolation | None = None
     """What of the agent ran in isolation, as the launcher states it (:data:`Isolation`); None where that is not known,
     as of results of earlier versions, which do not count as isolated."""

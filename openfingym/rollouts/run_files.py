@@ -18,7 +18,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.results import Proof, RolloutResult, RunFiles
 from openfingym.rollouts.bounds import limits_of
 from openfingym.rollouts.verdict import Acted
-from openfingym.verifiers.known_logs import remember
+from openfingym.verifiers.known_logs import meet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,12 +78,12 @@ def proof_of(client: VerifierClient, rollout_id: str) -> Proof | None:
         The proof; None where the rollout has no result, or the verifier is of a version before receipts.
 
     Raises:
-        VerifierError: the verifier does not answer.
+        VerifierError: the verifier does not answer, or its log has another key than this machine knows it by.
     """
     receipt = client.receipt(rollout_id)
     if receipt is None:
         return None
-    remember(receipt.key)
+    meet(receipt, client.where)
     return Proof(receipt.to_json(), client.result_document(rollout_id))
 
 

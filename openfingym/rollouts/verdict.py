@@ -160,6 +160,7 @@ def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutRes
         instance=verified.instance,
         session=verified.session,
         questions=verified.questions,
+        principal=verified.principal or None,
         log_head=verified.log_head,
     )
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import sha256_of_text
-from openfingym.errors import SubmissionError, UsageError
+from openfingym.errors import ReceiptError, SubmissionError, UsageError, VerifierError
 from openfingym.questions.question import REAL_CLOCK, Question, moment_ns
+from openfingym.receipts.receipt import Receipt
 from openfingym.rounds.generator import round_name
-from openfingym.verifiers.known_logs import remember
+from openfingym.verifiers.known_logs import meet
 
 if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
@@ -131,7 +132,7 @@ class LedgerClient:
             return EntryResult(refused=str(error))
         # Later receipts of this log are compared with the key that was met first, as they are for runs.
         if not self._key_is_known:
-            remember(str(entry["receipt"]["key"]))
+            meet(_receipt_in(entry), self._client.where)
             self._key_is_known = True
         return EntryResult(receipt=entry["receipt"])
 
@@ -173,3 +174,15 @@ def _read(row: Mapping[str, Any]) -> AskedQuestion:
     return AskedQuestion(
         Question.from_dict(row["question"]), row["state"], row["reason"], int(row["attempts"]), int(row["forecasts"])
     )
+
+
+def _receipt_in(entry: Mapping[str, Any]) -> Receipt:
+    """The receipt in a verifier's reply to a forecast.
+
+    Raises:
+        VerifierError: the verifier gave none that can be read.
+    """
+    try:
+        return Receipt.from_dict(entry["receipt"])
+    except ReceiptError as error:
+        raise VerifierError(f"the verifier answered with no receipt: {error}") from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import VerifierError
 from openfingym.verifiers.address import QUICK_ANSWER_S, VERIFIER_VARIABLE, VerifierAddress, token_of_environment
+from openfingym.verifiers.known_logs import require_known_checkpoint
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
@@ -85,8 +86,8 @@ def require_served(packages: Iterable[BuiltPackage], verifiers: Mapping[str, Ver
         verifiers: address of the verifier of each task, by the task's name.
 
     Raises:
-        VerifierError: a verifier cannot be reached, does not accept the token, does not serve one of its tasks, or
-            scores another build of it.
+        VerifierError: a verifier cannot be reached, does not accept the token, signs its log by another key than this
+            machine knows it by, does not serve one of its tasks, or scores another build of it.
     """
     wanted: dict[VerifierAddress, list[BuiltPackage]] = {}
     for package in packages:
@@ -94,6 +95,7 @@ def require_served(packages: Iterable[BuiltPackage], verifiers: Mapping[str, Ver
     for address, own in wanted.items():
         with address.connect(timeout_s=QUICK_ANSWER_S) as client:
             digests = {task.name: task.digest for task in client.tasks()}
+            require_known_checkpoint(client.checkpoint(), address.location)
         for package in own:
             name = package.manifest.name
             if name not in digests:

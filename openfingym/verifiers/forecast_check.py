@@ -17,7 +17,7 @@ from openfingym.errors import OpenFinGymError, ReceiptError
 from openfingym.questions import Question, moment_ns, read_answer, utc_text
 from openfingym.questions.scoring import scores
 from openfingym.receipts import Receipt
-from openfingym.verifiers.known_logs import known_key
+from openfingym.verifiers.known_logs import pinned_key
 from openfingym.verifiers.receipt_check import PassedStep
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def check_forecast(document: Mapping[str, Any], key: PublicKey | None = None) ->
     try:
         receipts = [Receipt.from_dict(item) for item in document["receipts"]]
         last = receipts[-1]
-        key = key or known_key(last.origin)
+        key = key or pinned_key(last)
         # Signatures and inclusion come first: what follows believes the entries.
         checkpoints = [receipt.checked(key) for receipt in receipts]
         if any((receipt.key, len(receipt.leaves)) != (last.key, 1) for receipt in receipts):

@@ -16,7 +16,7 @@ from openfingym.errors import ReceiptError, ReceiptStep, StoreError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes, read_json
 from openfingym.receipts.receipt import MOST_BYTES, Receipt
 from openfingym.results import RECEIPT, RESULT, VERIFIED, RolloutResult, read_run
-from openfingym.verifiers.known_logs import known_key
+from openfingym.verifiers.known_logs import pinned_key
 
 if TYPE_CHECKING:
     from openfingym.receipts.checkpoint import Checkpoint
@@ -56,6 +56,7 @@ PROVEN = (
     "session",
     "questions",
     "log_head",
+    "principal",
 )
 """Fields of ``result.json`` that the verifier states, and that its log therefore proves."""
 IDENTITY = ("task", "task_digest", "agent", "seed", "split", "instance")
@@ -77,6 +78,18 @@ class PassedStep:
     name: ReceiptStep
     detail: str
     """What was checked, as a phrase for people."""
+
+
+@dataclass(frozen=True)
+class CheckedResult:
+    """A result that is what the log of its receipt commits to."""
+
+    checkpoint: Checkpoint
+    """The receipt's checkpoint, whose signature was checked."""
+    verified: Mapping[str, Any]
+    """The result as the verifier wrote it."""
+    step: PassedStep
+    """What was compared."""
 
 
 @dataclass(frozen=True)
@@ -132,23 +145,23 @@ def check_run(folder: Path, key: PublicKey | None = None) -> CheckedRun:
 
     Args:
         folder: folder of the run.
-        key: public key of the log; None for the one known in the store, else the one in the receipt.
+        key: public key of the log; None for one that is known in the store, else the one in the receipt, which anybody
+            may have made: then :attr:`CheckedRun.key_pinned` is false.
 
     Raises:
         ReceiptError: a step of the check fails; the error names it.
         StoreError: a file is missing, or cannot be read.
     """
     receipt, result = read_receipt(folder), read_run(folder)
-    key = key or known_key(receipt.origin)
-    # Signature and inclusion come first: what follows believes the entries.
-    checkpoint = receipt.checked(key)
+    key = key or pinned_key(receipt)
+    checked = check_result(folder, result, receipt, key)
     # The last entry is the end of the rollout; before it is the submission that was scored, if there was one.
-    *scored, end = receipt.leaves
-    verified = _verified(folder, end, result.rollout_id)
+    *scored, _ = receipt.leaves
+    checkpoint, verified = checked.checkpoint, checked.verified
     steps = [
         PassedStep("signature", f"{checkpoint.origin}, {checkpoint.size:,} entries, by {_named(receipt, key)}"),
         PassedStep("inclusion", f"entries {', '.join(str(leaf.index) for leaf in receipt.leaves)} are in the log"),
-        _check_result(result, verified, end),
+        checked.step,
         *(_check_submission(folder, leaf, verified) for leaf in scored),
     ]
     # A rejected rollout may have had no submission to score.
@@ -158,22 +171,23 @@ def check_run(folder: Path, key: PublicKey | None = None) -> CheckedRun:
     return CheckedRun(receipt, checkpoint, key is not None, verified, tuple(steps))
 
 
-def is_backed(folder: Path, result: RolloutResult) -> bool:
-    """Whether the score of a run is backed by a receipt: the log has the result that its folder states.
+def check_result(folder: Path, result: RolloutResult, receipt: Receipt, key: PublicKey | None) -> CheckedResult:
+    """Check that the log has the result of a run; the submission is not read, which may be large.
 
     Args:
         folder: folder of the run.
         result: the result in the folder's ``result.json``.
+        receipt: the receipt in the folder.
+        key: public key of the log; None for the one in the receipt, which anybody may have made.
+
+    Raises:
+        ReceiptError: a step of the check fails; the error names it.
+        StoreError: the verifier's own result is missing, or cannot be read.
     """
-    # The submission is not read, which may be large: reports ask this of every run.
-    try:
-        receipt = read_receipt(folder)
-        receipt.checked(known_key(receipt.origin))
-        end = receipt.leaves[-1]
-        _check_result(result, _verified(folder, end, result.rollout_id), end)
-    except (ReceiptError, StoreError):
-        return False
-    return True
+    # Signature and inclusion come first: what follows believes the entries.
+    checkpoint, end = receipt.checked(key), receipt.leaves[-1]
+    verified = _verified(folder, end, result.rollout_id)
+    return CheckedResult(checkpoint, verified, _check_result(result, verified, end))
 
 
 def submission_of(folder: Path, checked: CheckedRun) -> Path | None:
@@ -254,8 +268,10 @@ def _check_result(result: RolloutResult, verified: Mapping[str, Any], end: Leaf)
     disclosed = {**dict.fromkeys(ORDERS), **verified}
     if verified.get("state") != "scored":
         disclosed |= dict.fromkeys(SCORE_FIELDS)
-    # What a verifier of another version does not state is not compared.
+    # What a verifier of another version does not state is not compared, nor what an older result does not state.
     proven = {name: disclosed[name] for name in PROVEN if name in disclosed}
+    if result.principal is None:
+        proven.pop("principal", None)
     stated = {name: getattr(result, name) for name in proven}
     if not _equal(stated, proven):
         name = next(name for name in proven if not _equal(stated[name], proven[name]))

@@ -20,6 +20,7 @@ import numpy as np
 
 from openfingym.kinds import asks_questions
 from openfingym.packages.tapes import choose
+from openfingym.verifiers.known_logs import remember
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.creation import CreationRules, new_row
 from openfingym_verifier.deferral import Deferrals, order_of
@@ -98,6 +99,8 @@ class Service:
         self.ledger = ledger
         state = ledger.path.parent
         self.receipts = Receipts(ledger, load_signing_key(state, origin))
+        # Whoever runs a verifier here need not be told its key, whoever's rollouts it scores.
+        remember(self.receipts.key.public)
         self.policy = policy
         self.members = Membership(ledger, policy)
         self._threads = ThreadPoolExecutor(

@@ -1,0 +1,235 @@
+"""A forged run backs nothing, displaces nothing and ranks nowhere, whichever door it comes in by."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from openfingym import read_runs
+from openfingym.catalog import load_task
+from openfingym.cli import cli
+from openfingym.errors import StoreError, UsageError, VerifierError
+from openfingym.packages.build import build
+from openfingym.receipts import PublicKey, Receipt, SigningKey
+from openfingym.reports.report import Report, make_report
+from openfingym.reports.runs import FoundRuns, find_runs
+from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
+from openfingym.rollouts.single import run as launch
+from openfingym.verifiers import VerifierAddress, known_logs
+from openfingym.verifiers.backing import backing_of, read_sound_run
+from openfingym_verifier.embedded import EmbeddedVerifier
+from tests.openfingym.verifiers.forged import BETTER, KEY, edited, forged
+
+TASK = "treasury-forecast"
+FORGER = str(KEY.public)
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=True)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    result = launch(TASK, "mean", backend="inline", out=tmp_path_factory.mktemp("true"))
+    assert result.path is not None
+    return result.path
+
+
+@pytest.fixture
+def runs(original: Path, tmp_path: Path) -> Path:
+    """A folder with the true run."""
+    shutil.copytree(original, tmp_path / "runs" / "true")
+    return tmp_path / "runs"
+
+
+def names(found: FoundRuns) -> tuple[list[str], list[str]]:
+    """Names of the folders that count, and of the damaged ones."""
+    kept = [run.path.name for run in found.results if run.path is not None]
+    return kept, [damaged.path.name for damaged in found.damaged]
+
+
+def receipts_caution(report: Report) -> str:
+    """What a report says of receipts, in one sentence; empty if nothing."""
+    sentences = [caution.sentence for caution in report.cautions if caution.concern == "receipts"]
+    assert len(sentences) <= 1
+    return "".join(sentences)
+
+
+@pytest.mark.parametrize("name", ["a-copy", "z-copy"])
+def test_a_log_of_ones_own_displaces_no_true_run(runs: Path, original: Path, name: str) -> None:
+    forged(original, runs / name)
+    found = find_runs([runs])
+    assert names(found) == (["true"], [name])
+    assert "has a receipt by a known key, states another result" in found.damaged[0].reason
+    report = make_report(found)
+    assert (report.backed, report.scored) == (1, 1)
+
+
+def test_a_forged_run_of_its_own_is_not_backed(runs: Path, original: Path) -> None:
+    forged(original, runs / "forged", rollout_id="r" + "0" * 20, agent="genius")
+    found = find_runs([runs])
+    assert names(found)[1] == []
+    report = make_report(found)
+    assert (report.backed, report.scored) == (1, 2)
+    said = receipts_caution(report)
+    assert "1 run (genius) is not backed" in said
+    assert KEY.public.name in said
+    assert "--key" in said
+    assert "receipt trust" in said
+    (row,) = read_runs(runs).query("agent == 'genius'").to_dict("records")
+    assert (row["backed"], row["skill"]) == (False, pytest.approx(0.9))
+    told = invoke("report", runs)
+    assert "1 of 2 scores are backed by a receipt" in told.stdout
+    assert "not backed" in told.stdout
+    page = runs.parent / "page.html"
+    assert invoke("report", runs, "--html", page).exit_code == 0
+    assert "is not backed" in page.read_text()
+
+
+def test_of_two_forgeries_none_counts(runs: Path, original: Path) -> None:
+    shutil.rmtree(runs / "true")
+    forged(original, runs / "a")
+    forged(original, runs / "b", relative_total=0.2)
+    found = find_runs([runs])
+    assert names(found) == ([], ["a", "b"])
+    assert all("no receipt by a known key says which is right" in damaged.reason for damaged in found.damaged)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        BETTER,
+        {"relative_total": 0.1},
+        {"agent": "genius"},
+        {"seed": 7},
+        {"flags": ["probing"]},
+        {"metrics": {}},
+        {"state": "rejected", "total": None, "relative_total": None, "reason": "x", "boundary": "agent"},
+        {"principal": "team-a"},
+        {"rollout_id": "r" + "1" * 20},
+        {"state": "error", "reason": "x", "boundary": "verifier"},
+    ],
+)
+def test_an_edited_result_is_damaged_and_in_no_figure(runs: Path, original: Path, changes: dict[str, object]) -> None:
+    shutil.rmtree(runs / "true")
+    folder = edited(original, runs / "edited", **changes)
+    found = find_runs([runs])
+    assert names(found) == ([], ["edited"])
+    assert found.damaged[0].reason.startswith(f"{folder}: its receipt does not hold")
+    told = invoke("report", runs)
+    assert isinstance(told.exception, UsageError)
+    assert "no run can be read" in str(told.exception)
+    assert "its receipt does not hold" in str(told.exception)
+    assert list(read_runs(runs)["state"]) == ["damaged"]
+    assert invoke("receipt", "verify", folder).exit_code == 7
+    with pytest.raises(StoreError, match="its receipt does not hold"):
+        read_sound_run(folder)
+
+
+def test_the_forgers_own_files_must_agree_too(runs: Path, original: Path) -> None:
+    folder = forged(original, runs / "forged", rollout_id="r" + "0" * 20)
+    document = json.loads((folder / RESULT).read_text())
+    (folder / RESULT).write_text(json.dumps(document | {"relative_total": 0.05}))
+    assert names(find_runs([runs])) == (["true"], ["forged"])
+
+
+def test_an_error_that_the_launcher_alone_reports_displaces_no_score(runs: Path, original: Path) -> None:
+    blank = {"total": None, "relative_total": None, "relative_interval": None, "total_interval": None, "metrics": {}}
+    edited(original, runs / "a", state="error", reason="ours", boundary="verifier", standard_errors={}, **blank)
+    assert backing_of(runs / "a", read_run(runs / "a")).backed
+    found = find_runs([runs])
+    assert names(found) == (["true"], ["a"])
+
+
+def test_a_copy_without_its_receipt_takes_the_backing_from_no_run(runs: Path, original: Path) -> None:
+    bare = Path(shutil.copytree(original, runs / "a"))
+    (bare / RECEIPT).unlink()
+    found = find_runs([runs])
+    assert (names(found), found.copies, make_report(found).backed) == ((["true"], []), 1, 1)
+
+
+@pytest.mark.parametrize("missing", [RECEIPT, VERIFIED])
+def test_what_is_missing_is_no_forgery_and_backs_nothing(runs: Path, missing: str) -> None:
+    (runs / "true" / missing).unlink()
+    found = find_runs([runs])
+    assert names(found) == (["true"], [])
+    assert make_report(found).backed == 0
+    assert read_sound_run(runs / "true").agent == "mean"
+
+
+def test_a_known_log_by_another_key_is_refused(runs: Path, original: Path) -> None:
+    """The forger takes the name of the true log."""
+    name = Receipt.from_json((original / RECEIPT).read_bytes()).origin
+    forged(original, runs / "forged", key=SigningKey(name, bytes(32)), rollout_id="r" + "0" * 20)
+    found = find_runs([runs])
+    assert names(found) == (["true"], ["forged"])
+    assert "receipt trust KEY" in found.damaged[0].reason
+    assert "is by the key" in found.damaged[0].reason
+
+
+def test_verify_holds_only_under_a_known_key(original: Path, tmp_path: Path) -> None:
+    folder = forged(original, tmp_path / "forged")
+    alone = invoke("receipt", "verify", folder)
+    assert alone.exit_code == 7
+    assert "this machine does not know" in alone.stderr
+    assert "--unpinned" in alone.stderr
+    assert "the receipt holds" not in alone.stdout
+    (document,) = json.loads(invoke("receipt", "verify", folder, "--json").stdout)
+    assert (document["holds"], document["step"]) == (False, "signature")
+    content = invoke("receipt", "verify", folder, "--unpinned")
+    assert (content.exit_code, "nobody vouches for the key" in content.stderr) == (0, True)
+    assert "the receipt holds, under its own key" in content.stdout
+    assert invoke("receipt", "verify", folder / RECEIPT).exit_code == 7
+    assert invoke("receipt", "verify", folder / RECEIPT, "--unpinned").exit_code == 0
+    assert "not known to this machine" in invoke("receipt", "show", folder).stdout
+    assert "known to this machine" in invoke("receipt", "show", original).stdout
+    # Of several, one that is not known is enough for a failure.
+    assert invoke("receipt", "verify", original, folder).exit_code == 7
+
+
+def test_a_named_key_backs_runs(runs: Path, original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of another machine: not backed there, until its key is named or trusted."""
+    key = Receipt.from_json((original / RECEIPT).read_bytes()).key
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "elsewhere"))
+    report = make_report(find_runs([runs]))
+    assert report.backed == 0
+    assert "does not know" in receipts_caution(report)
+    assert make_report(find_runs([runs], [PublicKey.parse(key)])).backed == 1
+    assert make_report(find_runs([runs], [KEY.public])).backed == 0
+    (tmp_path / "log.vkey").write_text(f"{key}\n")
+    assert "1 of 1 scores are backed" in invoke("report", runs, "--key", tmp_path / "log.vkey", "--key", FORGER).stdout
+    assert list(read_runs(runs, keys=[key])["backed"]) == [True]
+    assert list(read_runs(runs)["backed"]) == [False]
+    assert not (tmp_path / "elsewhere" / known_logs.TRUSTED).exists(), "to name a key is not to trust it for good"
+    trusted = invoke("receipt", "trust", runs / "true")
+    assert trusted.stdout.startswith("trusted: ")
+    assert make_report(find_runs([runs])).backed == 1
+    assert invoke("receipt", "verify", runs / "true").exit_code == 0
+    assert invoke("receipt", "trust", key, "--remove").stdout.startswith("no longer trusted")
+    assert make_report(find_runs([runs])).backed == 0
+
+
+def test_a_verifier_that_changes_its_key_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "store"))
+    package = build(load_task(TASK))
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "client"))
+    with EmbeddedVerifier.start([package], tmp_path / "state") as embedded:
+        address = VerifierAddress(str(embedded.uds), embedded.admin_token)
+        with contextlib.closing(address.connect()) as client:
+            name = client.checkpoint().partition("\n")[0]
+            (tmp_path / "client" / known_logs.FILE).unlink()
+            # Somebody else was met under that name before.
+            known_logs.remember(SigningKey(name, bytes(32)).public)
+            with pytest.raises(VerifierError, match="by another key than this machine knows it by"):
+                launch(TASK, "naive", backend="inline", verifier=address, out=tmp_path / "runs")
+            assert not (tmp_path / "runs").exists()
+            own = client.receipt_of_row(1).key
+        known_logs.trust(PublicKey.parse(own))
+        result = launch(TASK, "naive", backend="inline", verifier=address, out=tmp_path / "runs")
+    assert result.path is not None
+    assert backing_of(result.path, result).backed
