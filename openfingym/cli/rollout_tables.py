@@ -15,7 +15,7 @@ from openfingym.cli.render import print_json, print_table
 if TYPE_CHECKING:
     from openfingym.models.meter import Allowance
     from openfingym.models.prices import PriceTable
-    from openfingym.results import RolloutResult
+    from openfingym.results import Isolation, RolloutResult
     from openfingym.rollouts import Plan, Work
 
 SHOWN_ERRORS = 5
@@ -41,12 +41,19 @@ class _Skill:
     """Geometric mean over tasks of the relative total, a rejected run counted as 100; None without judged runs."""
 
 
+LEAST_ISOLATED: Sequence[Isolation | None] = ("outside", None, "programs inside", "model inside", "inside")
+"""What of an agent ran in isolation, the least first."""
+
+
 @dataclass(frozen=True)
 class _Ended:
     """The results of one agent with one model; the fields are also those of the JSON."""
 
     agent: str
     model: str | None
+    isolation: str | None
+    """The least of what ran in isolation in any of them; None where that is not known of one, and of none was less
+    than all of its programs."""
     tasks: int
     rollouts: int
     scored: int
@@ -128,7 +135,7 @@ def _print_groups(groups: Sequence[_Ended]) -> None:
     columns = ["agent", "model", "tasks", "runs", "scored", "rejected", "errors", *more, *penalized, "skill", "cost"]
     rows = [
         (
-            g.agent,
+            f"{g.agent} (outside)" if g.isolation == "outside" else g.agent,
             g.model or "-",
             g.tasks,
             g.rollouts,
@@ -302,6 +309,7 @@ def _ended(results: Sequence[RolloutResult]) -> _Ended:
     return _Ended(
         agent=results[0].agent,
         model=results[0].model,
+        isolation=min((result.isolation for result in results), key=LEAST_ISOLATED.index),
         tasks=len({result.task for result in results}),
         rollouts=len(results),
         scored=states["scored"],

@@ -90,7 +90,7 @@ def print_results(results: list[RolloutResult]) -> None:
             (
                 r.task,
                 r.data_kind,
-                r.agent,
+                r.agent_label,
                 r.state,
                 with_interval(r.total, r.total_interval),
                 "-" if r.baseline is None else f"{r.baseline} {number(r.baseline_total)}",
@@ -129,6 +129,10 @@ def _print_notes(result: RolloutResult) -> None:
         say(f"{result.task}: {session_line(result.session)}")
     if result.questions is not None:
         say(f"{result.task}: {questions_line(result.questions)}")
+    if result.isolation == "outside":
+        from openfingym.results import ISOLATION_IN_WORDS
+
+        say(f"{result.task}: in isolation ran {ISOLATION_IN_WORDS[result.isolation]}")
     for flag in result.flags:
         say(f"{result.task}: flagged by the verifier: {flag}")
 

@@ -131,14 +131,15 @@ def _write_pages(place: Path, chosen: list[tuple[Path, RolloutResult]]) -> Path:
 def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
     """Finished rollouts at or below some folders, with their results.
 
-    Rollouts that are running are left out; results that cannot be read are named on stderr.
+    Rollouts that are running are left out; results that cannot be read, or that their own receipts contradict, are
+    named on stderr.
     """
     from openfingym.reports.runs import run_folders
-    from openfingym.results import read_run
+    from openfingym.verifiers.backing import read_sound_run
 
     for folder in run_folders(tuple(places)):
         try:
-            yield folder, read_run(folder)
+            yield folder, read_sound_run(folder)
         except StoreError as error:
             say(f"left out: {error}", err=True)
 
@@ -164,7 +165,7 @@ def _list(chosen: list[tuple[Path, RolloutResult]], *, as_json: bool) -> None:
 
     columns = ["state", "skill", "task", "agent", "model", "seed", "attempt", "answers", "folder"]
     rows = [
-        (r.state, number(r.skill, 3), r.task, r.agent, r.model or "-", r.seed, r.attempt, r.turns or "-", folder)
+        (r.state, number(r.skill, 3), r.task, r.agent_label, r.model or "-", r.seed, r.attempt, r.turns or "-", folder)
         for folder, r in chosen
     ]
     optional = ["folder", "answers", "attempt", "model", "agent", "seed"]
@@ -187,7 +188,7 @@ def _show(
     def say(text: str, style: str = "") -> None:
         console.print(Text(printable(text), style=style), soft_wrap=True)
 
-    who = result.agent + (f" with {result.model}" if result.model else "")
+    who = result.agent_label + (f" with {result.model}" if result.model else "")
     say(f"{result.task}: {who}, seed {result.seed}, attempt {result.attempt}", "bold")
     if rollout is not None:
         print_conversation(console, rollout, lines)
@@ -197,7 +198,9 @@ def _show(
         say("\noutput of the program", "bold")
         print_block(console, output, lines)
     say(f"\n{_outcome(result)}", "bold green" if result.state == "scored" else "bold red")
-    for line in _account(result, rollout):
+    from openfingym.verifiers.backing import backing_of
+
+    for line in (*_account(result, rollout), f"receipt: {backing_of(folder, result).in_words}"):
         say(f"    {line}")
     names = sorted(path.name for path in islice(folder.iterdir(), FILES))
     say(f"    {folder}: {', '.join(names)}")
@@ -240,6 +243,8 @@ def _account(result: RolloutResult, rollout: RolloutRecord | None) -> Iterator[s
         spread = "" if error is None else f" +- {number(error, 2)}"
         beside = "" if base is None else f" ({result.baseline} {number(base)})"
         yield f"{name} {number(value)}{spread}{beside}"
+    from openfingym.results import ISOLATION_IN_WORDS
+
     took = f"{result.wall_s:.1f} s"
     if rollout is not None:
         timing = rollout.timing
@@ -251,5 +256,6 @@ def _account(result: RolloutResult, rollout: RolloutRecord | None) -> Iterator[s
     if result.turns:
         cost = "cost unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
         yield f"{result.turns} answers, {result.prompt_tokens} + {result.completion_tokens} tokens, {cost}"
+    yield f"in isolation ran: {ISOLATION_IN_WORDS[result.isolation]}; as its launcher states it"
     for flag in result.flags:
         yield f"flagged by the verifier: {flag}"

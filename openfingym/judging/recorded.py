@@ -12,9 +12,10 @@ from openfingym.answers import Reference, Verdict, decide, unpack
 from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.packages.package import BuiltPackage
-from openfingym.results import QUESTIONS, RESULT, RolloutResult, read_run
+from openfingym.results import QUESTIONS, RESULT, RolloutResult
 from openfingym.store import home
 from openfingym.suites.suite import SuiteQuestion
+from openfingym.verifiers.backing import read_sound_run
 
 LIMIT = 256 * MEGABYTE
 """Most bytes of a file that is read."""
@@ -68,7 +69,7 @@ def _rollouts_below(folder: Path, depth: int) -> Iterator[Path]:
 
 def _answers_of(folder: Path) -> Iterator[RecordedAnswer]:
     """The answers of one rollout; none where it was not scored, or its task asks no questions in words."""
-    result = read_run(folder)
+    result = read_sound_run(folder)
     if not (folder / QUESTIONS).is_file() or result.state != "scored":
         return
     package = _package(result)

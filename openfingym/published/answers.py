@@ -12,7 +12,8 @@ from openfingym.files.strange import opened
 from openfingym.published.protocol import protocol_of
 from openfingym.published.sample import SampleWindows
 from openfingym.published.scoring import PublishedScore, score_windows
-from openfingym.results.run_folder import RESULT, read_run
+from openfingym.results.run_folder import RESULT
+from openfingym.verifiers.backing import read_sound_run
 from openfingym.verifiers.scorecard import read_answer, read_truth
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def run_to_score(folder: Path) -> tuple[RolloutResult, Path]:
         UsageError: there is no submission, its scores are held until a season closes, or the rollout had hidden data of
             its own.
     """
-    result = read_run(folder)
+    result = read_sound_run(folder)
     if result.disclosure == "held":
         raise UsageError(
             f"{folder}: its scores are held until its season is closed, and these would tell them before; "

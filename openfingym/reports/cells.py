@@ -24,8 +24,6 @@ ALL = "all"
 """Family of the cell over all families."""
 UNKNOWN = "unknown"
 """Family of a task that this installation does not know, and whose family no run states."""
-OUTSIDE = "(outside)"
-"""What follows the name of an agent of which something ran outside isolation."""
 UNSTATED: Mapping[Field, str] = {"isolation": "unknown", "principal": "unproven"}
 """What stands for a field that no result states, or no receipt proves."""
 NONE = "-"
@@ -217,7 +215,7 @@ def _named(run: RolloutResult, field: Field) -> str:
     value = getattr(run, field)
     if value is None and field in UNSTATED:
         return UNSTATED[field]
-    return f"{value} {OUTSIDE}" if field == "agent" and run.isolation == "outside" else str(value or NONE)
+    return run.agent_label if field == "agent" else str(value or NONE)
 
 
 def label(row: Row) -> str:

@@ -19,9 +19,10 @@ from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.kinds.qa_contract import QaContract
 from openfingym.packages.build import build
 from openfingym.reports.trading.replay import read_actions
-from openfingym.results.run_folder import RESULT, read_run
+from openfingym.results.run_folder import RESULT
 from openfingym.suites.suite import SuiteQuestion
 from openfingym.vault.truncated import Truncations
+from openfingym.verifiers.backing import read_sound_run
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
@@ -91,7 +92,7 @@ def certify(folder: Path, progress: Callable[[str], None] = lambda _: None) -> C
         StoreError: the folder is not a run, or its record cannot be read.
         DataError: the vault is not on this machine.
     """
-    result = read_run(folder)
+    result = read_sound_run(folder)
     package = _package_of(result)
     contract = package.task.spec.contract
     assert isinstance(contract, QaContract)

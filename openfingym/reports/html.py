@@ -76,7 +76,7 @@ def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[s
 
 def _entry(run: RolloutResult, page: str) -> RunEntry:
     """A run as the page lists it."""
-    who = run.agent + (f" with {run.model}" if run.model else "") + f", seed {run.seed}"
+    who = run.agent_label + (f" with {run.model}" if run.model else "") + f", seed {run.seed}"
     who += f", attempt {run.attempt}" if run.attempt else ""
     if run.state == "scored":
         outcome = f"skill {signed(run.skill)}"

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from openfingym.results.result import ISOLATION_IN_WORDS
+
 if TYPE_CHECKING:
     from openfingym.results.result import RolloutResult
 
@@ -41,7 +43,7 @@ def result_html(result: RolloutResult) -> str:
         ("task", result.task),
         ("split", "" if result.split == "test" else f"{_split(result)}: no score"),
         ("questions", result.slice or ""),
-        ("agent", result.agent if result.model is None else f"{result.agent}, {result.model}"),
+        ("agent", result.agent_label if result.model is None else f"{result.agent_label}, {result.model}"),
         ("seed", str(result.seed)),
         ("state", result.state if result.reason is None else f"{result.state}: {result.reason}"),
         ("total", _figure(result.total, result.total_interval)),
@@ -49,6 +51,7 @@ def result_html(result: RolloutResult) -> str:
         ("skill", _figure(result.skill, result.skill_interval)),
         (f"beside {result.baseline or 'the baseline'}", result.verdict or DASH),
         ("seconds of the agent", f"{result.wall_s:.1f}"),
+        ("in isolation", ISOLATION_IN_WORDS[result.isolation]),
         ("flags", ", ".join(result.flags)),
         ("folder", str(result.path or "")),
     )
@@ -62,7 +65,7 @@ def results_html(results: Sequence[RolloutResult]) -> str:
         (
             _subject(result),
             data_name(result.data_kind),
-            result.agent,
+            result.agent_label,
             result.model or DASH,
             str(result.seed),
             result.state,

@@ -27,6 +27,15 @@ through the gate. ``outside``: code that is not this library's had the rights of
 user can: a ``command``, a loop of an installed package, a model that is an object of the caller's, the caller of an
 environment; or nothing was isolated, as with the backend ``inline`` and for the oracle."""
 
+ISOLATION_IN_WORDS: Mapping[Isolation | None, str] = {
+    "inside": "all of the agent",
+    "programs inside": "the agent's programs; its loop, which is this library's, ran on the host",
+    "model inside": "the agent with its loop, which asked its model through the gate",
+    "outside": "not all of the agent: some of it had the rights of whoever launched it, and could read hidden data",
+    None: "not known",
+}
+"""What ran in isolation, in words, by what a result states of it."""
+
 Verdict = Literal["better", "worse", "no difference"]
 """The verdict on an answer beside its task's baseline."""
 
@@ -204,6 +213,11 @@ class RolloutResult:
         low, high = self.relative_interval
         # The baseline's own answer has the interval [1, 1] but for rounding, and must be neither better nor worse.
         return "better" if high < 1.0 - EVEN else "worse" if low > 1.0 + EVEN else "no difference"
+
+    @property
+    def agent_label(self) -> str:
+        """The agent's name as tables show it: with a mark where something of it ran outside isolation."""
+        return f"{self.agent} (outside)" if self.isolation == "outside" else self.agent
 
     @property
     def slice(self) -> str | None:

@@ -33,8 +33,9 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.files.locks import take
 from openfingym.files.strange import MEGABYTE, read_bytes
 from openfingym.files.whole import store_errors, write_json
-from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
+from openfingym.results import CONFIG, RESULT, RolloutResult
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
+from openfingym.verifiers.backing import read_sound_run
 
 LOCK, STAGING, FAILED, OPEN = ".lock", ".staging", ".failed", ".open"
 OWNER = "process "
@@ -298,7 +299,7 @@ def _read_all(known: Sequence[tuple[RolloutSpec, Path]]) -> list[tuple[RolloutSp
 def _read(spec: RolloutSpec, folder: Path) -> RolloutResult | None:
     """The result in a folder; None where it is damaged or of another rollout."""
     try:
-        result = read_run(folder)
+        result = read_sound_run(folder)
     except StoreError:
         return None
     # A folder's name can be copied or changed; what it is of is in its result.

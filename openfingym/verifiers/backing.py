@@ -49,6 +49,11 @@ class Backing:
     """Whether the result states the end that the verifier knows, and is no error that its launcher alone reports."""
 
     @property
+    def in_words(self) -> str:
+        """Whether the run is backed and by which log, or why it is not."""
+        return f"backed, by the log {self.origin}" if self.backed else f"not backed: {self.reason}"
+
+    @property
     def backed(self) -> bool:
         """Whether a known key vouches for the result."""
         return self.state == "backed"

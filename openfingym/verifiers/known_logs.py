@@ -47,7 +47,8 @@ def known_keys(origin: str) -> tuple[PublicKey, ...]:
     Args:
         origin: name of the log, as checkpoints and receipts state it.
     """
-    return tuple(key for name in (FILE, TRUSTED) for key in _keys(store.home() / name, origin))
+    # A key that was trusted by hand and then met is in both files.
+    return tuple(dict.fromkeys(key for name in (FILE, TRUSTED) for key in _keys(store.home() / name, origin)))
 
 
 def is_met(key: PublicKey) -> bool:

@@ -28,9 +28,10 @@ from openfingym.receipts.merkle import leaf_hash, node_hash
 from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
 from openfingym.rollouts.single import run
 from openfingym.verifiers import VerifierAddress
+from openfingym.verifiers.backing import backing_of
 from openfingym.verifiers.log_tiles import require_consistent
 from openfingym.verifiers.opened import check_score, read_opened, write_opened
-from openfingym.verifiers.receipt_check import PROVEN, check_run, is_backed
+from openfingym.verifiers.receipt_check import PROVEN, check_run
 from openfingym_verifier import log
 from openfingym_verifier.embedded import EmbeddedVerifier
 
@@ -227,7 +228,7 @@ def test_a_forged_result(scene: Scene, folder: Path, name: str) -> None:
     with pytest.raises(ReceiptError) as caught:
         check_run(folder, scene.key)
     assert caught.value.step in {"result", "entry"}
-    assert not is_backed(folder, read_run(folder))
+    assert backing_of(folder, read_run(folder), [scene.key]).state == "contradicted"
 
 
 def test_a_log_of_ones_own(scene: Scene, folder: Path) -> None:

@@ -13,8 +13,9 @@ from openfingym.files.strange import MEGABYTE, parse_json, read_bytes
 from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.rollout.drawings import draw
 from openfingym.reports.rollout.texts import TextBlock, arguments, text_block, text_blocks
-from openfingym.results import OUTPUT, TRAJECTORY
+from openfingym.results import ISOLATION_IN_WORDS, OUTPUT, TRAJECTORY
 from openfingym.trajectory.files import read_rollout
+from openfingym.verifiers.backing import backing_of
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
@@ -133,11 +134,11 @@ def render(folder: Path, result: RolloutResult, *, back: str = "") -> str:
         f"{result.task}: {result.agent}",
         styles=("rollout/rollout.css",),
         result=result,
-        who=result.agent + (f" with {result.model}" if result.model else ""),
+        who=result.agent_label + (f" with {result.model}" if result.model else ""),
         back=back,
         notice=kind_notice(result.data_kind, KINDS_OF_RUNS),
         verdict=VERDICTS[result.verdict] if result.verdict else "",
-        facts=_facts(result, rollout),
+        facts=_facts(folder, result, rollout),
         metrics=list(_metrics(result)),
         damage=damage,
         failed=len(failures),
@@ -279,7 +280,7 @@ def _entries(folder: Path) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _facts(result: RolloutResult, rollout: RolloutRecord | None) -> dict[str, str]:
+def _facts(folder: Path, result: RolloutResult, rollout: RolloutRecord | None) -> dict[str, str]:
     """What the heading says, by its names; the template leaves empty values out."""
     took = f"{result.wall_s:.1f} s"
     if rollout is not None:
@@ -297,6 +298,8 @@ def _facts(result: RolloutResult, rollout: RolloutRecord | None) -> dict[str, st
         "Ended by": result.ended_by or "",
         "Accepted": f"{result.submissions_accepted} of {result.budget}; {result.submissions_rejected} refused",
         "Backend": result.backend,
+        "In isolation": ISOLATION_IN_WORDS[result.isolation],
+        "Receipt": backing_of(folder, result).in_words,
         "Flags": ", ".join(map(str, result.flags)),
         "Rollout": result.rollout_id,
         "Build": result.task_digest[:16],

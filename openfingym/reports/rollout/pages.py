@@ -132,7 +132,8 @@ def _row(page: str, run: RolloutResult) -> PageRow:
     """The row of the index for a rollout."""
     skill = "" if run.skill is None else f"{run.skill:.3g}"
     bad = run.state in {"rejected", "error"}
-    return PageRow(page, run.state, bad, skill, run.task, run.agent, run.model or "", str(run.seed), run.reason or "")
+    who = run.agent_label, run.model or ""
+    return PageRow(page, run.state, bad, skill, run.task, *who, str(run.seed), run.reason or "")
 
 
 def _first(row: PageRow) -> bool:

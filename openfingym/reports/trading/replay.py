@@ -21,8 +21,9 @@ from openfingym.metrics.performance import RecordColumn
 from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode
 from openfingym.reports.trading.trace import EpisodeTrace
-from openfingym.results import ACTIONS, read_run
+from openfingym.results import ACTIONS
 from openfingym.trading.actions import HOLD, Decision, parse_decision
+from openfingym.verifiers.backing import read_sound_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def replay(folder: Path) -> list[Replay]:
         StoreError: the folder is not a run, or its actions do not lead to the record that it has.
         UsageError: the run is not of a trading task, was a live session, has no score, or its task has another build.
     """
-    result = read_run(folder)
+    result = read_sound_run(folder)
     package = package_of(result)
     n_public, n_private = package.manifest.n_public, package.manifest.n_private
     actions = read_actions(folder)

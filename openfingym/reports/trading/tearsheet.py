@@ -17,6 +17,7 @@ from openfingym.reports.trading.account_charts import account_charts
 from openfingym.reports.trading.heatmap import surface_values
 from openfingym.reports.trading.sections import risk_values, round_trips
 from openfingym.reports.trading.trace import Chain
+from openfingym.results import ISOLATION_IN_WORDS
 from openfingym.trading.orders import EventKind, Reason
 
 if TYPE_CHECKING:
@@ -88,13 +89,14 @@ class Heading:
             "Task digest": result.task_digest,
             "Log digest": result.log_head or "",
             "Backend": result.backend,
+            "In isolation": ISOLATION_IN_WORDS[result.isolation],
             "Seed": str(result.seed),
             "Started": result.started_at,
             "Reason": result.reason or "",
         }
         return cls(
             result.task,
-            result.agent,
+            result.agent_label,
             result.data_kind,
             periods_per_year,
             result.baseline or "baseline",

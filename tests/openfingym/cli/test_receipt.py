@@ -60,7 +60,9 @@ def test_elsewhere_the_key_is_not_pinned_unless_it_is_given(
     key = invoke("receipt", "show", run, "--key").stdout.strip()
     monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "elsewhere"))
     alone = invoke("receipt", "verify", run)
-    assert (alone.exit_code, "nobody vouches for the key" in alone.stderr) == (0, True)
+    assert (alone.exit_code, "which this machine does not know" in alone.stderr) == (7, True)
+    content = invoke("receipt", "verify", run, "--unpinned")
+    assert (content.exit_code, "nobody vouches for the key" in content.stderr) == (0, True)
     (tmp_path / "log.vkey").write_text(key + "\n")
     for stated in (key, tmp_path / "log.vkey"):
         given = invoke("receipt", "verify", run, "--key", stated)
@@ -169,7 +171,7 @@ def test_a_forged_folder_takes_the_place_of_no_run(run: Path, tmp_path: Path, na
     assert [kept.path for kept in found.results] == [genuine]
     assert (found.copies, make_report(found).backed) == (0, 1)
     assert [damaged.path for damaged in found.damaged] == [forged]
-    assert found.damaged[0].reason.startswith(f"{forged}: {genuine}, which has a receipt, states another result")
+    assert found.damaged[0].reason.startswith(f"{forged}: {genuine}, which has a receipt by a known key, states")
 
 
 def test_a_run_whose_time_was_edited_is_no_second_run(run: Path, tmp_path: Path) -> None:

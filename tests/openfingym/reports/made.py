@@ -18,6 +18,7 @@ RESULT = RolloutResult(
     data_kind="real",
     agent="ridge",
     backend="sandbox",
+    isolation="inside",
     seed=0,
     state="scored",
     total=0.05,
