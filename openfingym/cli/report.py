@@ -288,9 +288,9 @@ def tearsheet(
     from openfingym.reports.trading.surface import cost_delay_surface
     from openfingym.reports.trading.tearsheet import Heading, render
     from openfingym.reports.trading.trades import to_csv, trades_of
-    from openfingym.verifiers.backing import read_sound_run
+    from openfingym.results import read_run
 
-    result = read_sound_run(run_folder)
+    result = read_run(run_folder)
     package = package_of(result)
     periods_per_year = package.task.spec.scoring.periods_per_year
     path = (out or run_folder / "tearsheet.html").absolute()

@@ -41,7 +41,7 @@ class _Skill:
     """Geometric mean over tasks of the relative total, a rejected run counted as 100; None without judged runs."""
 
 
-LEAST_ISOLATED: Sequence[Isolation | None] = ("outside", None, "programs inside", "model inside", "inside")
+LEAST_ISOLATED: Sequence[Isolation | None] = ("outside", None, "none", "programs inside", "model inside", "inside")
 """What of an agent ran in isolation, the least first."""
 
 

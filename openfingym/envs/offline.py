@@ -23,8 +23,8 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.kinds import SequentialKind, kind_of
 from openfingym.kinds.trading import contract_of
 from openfingym.reports.trading.replay import package_of, read_actions, replay
+from openfingym.results import read_run
 from openfingym.task.episodes import EpisodeStep
-from openfingym.verifiers.backing import read_sound_run
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def seen_episodes(folder: Path, *, lookback: int = 16) -> tuple[BuiltPackage, li
         UsageError: the run is not of a trading task, has no score, was made with another build of its task, sent
             orders, or is the oracle's, whose actions tell of bars that no agent had seen.
     """
-    result = read_sound_run(folder)
+    result = read_run(folder)
     package = package_of(result)
     if result.agent == "oracle":
         raise UsageError(f"{folder}: the oracle's actions tell of bars that no agent had seen; export other runs")
@@ -243,7 +243,7 @@ def _runs_of_one_build(folders: Sequence[Path]) -> list[RolloutResult]:
     Raises:
         UsageError: the runs are not of one build of one task.
     """
-    results = [read_sound_run(folder) for folder in folders]
+    results = [read_run(folder) for folder in folders]
     if len({(result.task, result.task_digest) for result in results}) > 1:
         tasks = ", ".join(sorted({f"{result.task} ({result.task_digest[:12]})" for result in results}))
         raise UsageError(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CONFIG_LIMIT = 16 * MEGABYTE
 """Most bytes of a ``config.json``."""
+ISOLATED = frozenset({"inside", "programs inside", "model inside"})
+"""What a result says of the isolation of an agent whose programs, at least, ran in isolation, with no loop but ours."""
 READERS = 8
 """How many threads read run folders: most of the time is spent waiting for the disk."""
 
@@ -131,7 +133,7 @@ def _isolated(found: FoundRuns) -> FoundRuns:
     Raises:
         UsageError: none is left.
     """
-    kept = [result.isolation not in {None, "outside"} for result in found.results]
+    kept = [result.isolation in ISOLATED for result in found.results]
     if found.results and not any(kept):
         raise UsageError(
             f"of none of {len(found.results):,} runs is it stated that all of the agent ran in isolation, or its "
@@ -238,14 +240,12 @@ def _told_apart(runs: Sequence[_LoadedRun]) -> tuple[_LoadedRun | None, int, lis
     if not kept.config.backed:
         where = f"{first.folder} and {next(run.folder for run in runs if not run.states_the_same(first))}"
         reason = (
-            f"{where} state different results of rollout {first.result.rollout_id}, and no receipt by a known key says "
-            "which is right"
+            f"{where} state different results of rollout {first.result.rollout_id}, and no receipt says which is right "
+            "under a known key"
         )
         return None, 0, [DamagedRun(run.folder, f"{run.folder}: {reason}") for run in runs]
     others = [run for run in runs if not run.states_the_same(kept)]
-    reason = (
-        f"{kept.folder}, which has a receipt by a known key, states another result of rollout {kept.result.rollout_id}"
-    )
+    reason = f"{kept.folder}, which has a receipt, states another result of rollout {kept.result.rollout_id}"
     return kept, len(runs) - len(others) - 1, [DamagedRun(run.folder, f"{run.folder}: {reason}") for run in others]
 
 

@@ -19,18 +19,20 @@ Boundary = Literal["agent", "model", "protocol", "sandbox", "verifier"]
 endpoint did not answer. ``protocol``: the model's answers were empty, endless, or neither a program nor a call.
 ``sandbox`` and ``verifier``: failures of ours."""
 
-Isolation = Literal["inside", "programs inside", "model inside", "outside"]
+Isolation = Literal["inside", "programs inside", "model inside", "none", "outside"]
 """What of an agent ran in isolation, as its launcher states it; no verifier can know it. ``inside``: all of it, as a
 program or a command in the container or sandbox. ``programs inside``: a loop of this library ran on the host, and
 whatever programs its model wrote ran inside. ``model inside``: an agent's own loop ran inside, and asked its model
-through the gate. ``outside``: code that is not this library's had the rights of the user, and could read whatever the
-user can: a ``command``, a loop of an installed package, a model that is an object of the caller's, the caller of an
-environment; or nothing was isolated, as with the backend ``inline`` and for the oracle."""
+through the gate. ``none``: a program of this library ran without isolation, as with the backend ``inline``.
+``outside``: code that is not this library's had the rights of the user, and could read whatever the user can: a
+``command``, a loop of an installed package, a model that is an object of the caller's, or the caller of an environment.
+The oracle counts as such, which reads the hidden data."""
 
 ISOLATION_IN_WORDS: Mapping[Isolation | None, str] = {
     "inside": "all of the agent",
     "programs inside": "the agent's programs; its loop, which is this library's, ran on the host",
     "model inside": "the agent with its loop, which asked its model through the gate",
+    "none": "nothing; the program is this library's",
     "outside": "not all of the agent: some of it had the rights of whoever launched it, and could read hidden data",
     None: "not known",
 }

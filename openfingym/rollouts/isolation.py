@@ -22,8 +22,10 @@ def isolation_of(agent: Agent, backend: str, *, model_is_object: bool) -> Isolat
         backend: name of what isolates its programs; ``host`` where none are run.
         model_is_object: whether its model is an object of the caller's, and so code that runs with the user's rights.
     """
-    if backend not in ISOLATING or model_is_object:
+    if model_is_object:
         return "outside"
+    if backend not in ISOLATING:
+        return "none" if agent.kind == "program" and agent.trusted else "outside"
     if agent.acts is None:
         return "inside"
     # A class of another package that inherits a loop of ours has its own module, and may do anything.

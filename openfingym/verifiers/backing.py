@@ -113,7 +113,20 @@ def read_sound_run(folder: Path) -> RolloutResult:
         StoreError: the folder has no result, or a damaged one, or one that its receipt contradicts.
     """
     result = read_run(folder)
+    require_sound(folder, result)
+    return result
+
+
+def require_sound(folder: Path, result: RolloutResult) -> None:
+    """Refuse a run that its own receipt contradicts.
+
+    Args:
+        folder: folder of the run, which may be a stranger's.
+        result: the result in the folder's ``result.json``.
+
+    Raises:
+        StoreError: the receipt does not hold, or the folder states something else.
+    """
     backing = backing_of(folder, result)
     if backing.state == "contradicted":
         raise StoreError(f"{folder}: {backing.reason}")
-    return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,11 @@ from openfingym import read_runs
 from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.errors import StoreError, UsageError, VerifierError
+from openfingym.judging.recorded import recorded_answers
 from openfingym.packages.build import build
+from openfingym.published.answers import run_to_score
 from openfingym.receipts import PublicKey, Receipt, SigningKey
+from openfingym.reports.certificate import certify
 from openfingym.reports.report import Report, make_report
 from openfingym.reports.runs import FoundRuns, find_runs
 from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
@@ -65,7 +69,7 @@ def test_a_log_of_ones_own_displaces_no_true_run(runs: Path, original: Path, nam
     forged(original, runs / name)
     found = find_runs([runs])
     assert names(found) == (["true"], [name])
-    assert "has a receipt by a known key, states another result" in found.damaged[0].reason
+    assert "which has a receipt, states another result" in found.damaged[0].reason
     report = make_report(found)
     assert (report.backed, report.scored) == (1, 1)
 
@@ -97,7 +101,7 @@ def test_of_two_forgeries_none_counts(runs: Path, original: Path) -> None:
     forged(original, runs / "b", relative_total=0.2)
     found = find_runs([runs])
     assert names(found) == ([], ["a", "b"])
-    assert all("no receipt by a known key says which is right" in damaged.reason for damaged in found.damaged)
+    assert all("no receipt says which is right under a known key" in damaged.reason for damaged in found.damaged)
 
 
 @pytest.mark.parametrize(
@@ -212,6 +216,80 @@ def test_a_named_key_backs_runs(runs: Path, original: Path, tmp_path: Path, monk
     assert invoke("receipt", "verify", runs / "true").exit_code == 0
     assert invoke("receipt", "trust", key, "--remove").stdout.startswith("no longer trusted")
     assert make_report(find_runs([runs])).backed == 0
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [read_sound_run, certify, recorded_answers, run_to_score],
+    ids=lambda reader: reader.__name__,
+)
+def test_nothing_is_made_of_a_run_that_its_receipt_contradicts(
+    original: Path, tmp_path: Path, reader: Callable[[Path], object]
+) -> None:
+    with pytest.raises(StoreError, match=r"edited: its receipt does not hold \(result\)"):
+        reader(edited(original, tmp_path / "edited"))
+
+
+def test_view_leaves_out_what_is_contradicted_and_says_what_is_not_backed(runs: Path, original: Path) -> None:
+    edited(original, runs / "edited")
+    forged(original, runs / "forged", rollout_id="r" + "0" * 20)
+    listed = invoke("view", runs)
+    assert f"left out: {runs / 'edited'}: its receipt does not hold" in listed.stderr
+    assert "edited" not in listed.stdout
+    assert "receipt: backed, by the log openfingym.local/" in invoke("view", runs / "true").stdout
+    assert "receipt: not backed: its receipt is by a key of" in invoke("view", runs / "forged").stdout
+    page = runs.parent / "page.html"
+    for name, words in (("true", "backed, by the log"), ("forged", "not backed: its receipt is by a key")):
+        assert invoke("view", runs / name, "--html", page).exit_code == 0
+        assert words in page.read_text()
+    assert isinstance(invoke("view", runs / "edited").exception, UsageError)
+
+
+def test_trust_lists_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Path) -> None:
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "elsewhere"))
+    assert json.loads(invoke("receipt", "trust", "--json").stdout) == []
+    assert "is known already" in (invoke("receipt", "trust", FORGER), invoke("receipt", "trust", FORGER))[1].stdout
+    known_logs.remember(SigningKey("met.example.org", bytes(32)).public)
+    (file := tmp_path / "their.vkey").write_text(Receipt.from_json((original / RECEIPT).read_bytes()).key)
+    for path in (file, original, original / RECEIPT):
+        assert invoke("receipt", "trust", path).exit_code == 0
+    listed = json.loads(invoke("receipt", "trust", "--json").stdout)
+    assert [(row["known"], row["log"]) for row in listed][:2] == [
+        ("met", "met.example.org"),
+        ("trusted", KEY.public.name),
+    ]
+    assert len(listed) == 3
+    assert FORGER in invoke("receipt", "trust").stdout
+    assert "was not known" in invoke("receipt", "trust", str(SigningKey("x", bytes(32)).public), "--remove").stdout
+    for arguments in (["--remove"], ["nonsense"], ["a+b+c"]):
+        assert isinstance(invoke("receipt", "trust", *arguments).exception, UsageError)
+
+
+def test_two_teams_with_an_agent_of_one_name_stay_apart(tmp_path: Path, original: Path) -> None:
+    package = build(load_task(TASK))
+    with EmbeddedVerifier.start([package], policy="strict") as embedded:
+        operator = VerifierAddress(str(embedded.uds), embedded.admin_token)
+        with contextlib.closing(operator.connect()) as client:
+            for team in ("team-a", "team-b"):
+                key = client.add_participant(team)
+                address = VerifierAddress(operator.location, key)
+                result = launch(TASK, "naive", backend="inline", verifier=address, out=tmp_path / "runs" / team)
+                assert result.principal == team
+    assert result.path is not None
+    # One of its own making under the name of a team, one edited to be of another team, and one of this machine.
+    forged(result.path, tmp_path / "runs" / "x" / "forged", rollout_id="r" + "0" * 20, principal="team-b")
+    shutil.copytree(original, tmp_path / "runs" / "own")
+    made = make_report(find_runs([tmp_path / "runs"]), by=("agent", "principal"))
+    assert sorted(cell.row for cell in made.cells) == [
+        ("mean", "local"),
+        ("naive", "team-a"),
+        ("naive", "team-b"),
+        ("naive", "unproven"),
+    ]
+    told = invoke("report", tmp_path / "runs", "--by", "principal")
+    assert (told.exit_code, "unproven" in told.stdout) == (0, True)
+    frame = read_runs(tmp_path / "runs")
+    assert sorted(frame["principal"].fillna("-")) == ["-", "local", "team-a", "team-b"]
 
 
 def test_a_verifier_that_changes_its_key_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,9 +21,9 @@ from openfingym.metrics.performance import RecordColumn
 from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode
 from openfingym.reports.trading.trace import EpisodeTrace
-from openfingym.results import ACTIONS
+from openfingym.results import ACTIONS, read_run
 from openfingym.trading.actions import HOLD, Decision, parse_decision
-from openfingym.verifiers.backing import read_sound_run
+from openfingym.verifiers.backing import require_sound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,8 +56,9 @@ def replay(folder: Path) -> list[Replay]:
         StoreError: the folder is not a run, or its actions do not lead to the record that it has.
         UsageError: the run is not of a trading task, was a live session, has no score, or its task has another build.
     """
-    result = read_sound_run(folder)
+    result = read_run(folder)
     package = package_of(result)
+    require_sound(folder, result)
     n_public, n_private = package.manifest.n_public, package.manifest.n_private
     actions = read_actions(folder)
     record = _read_record(folder)

@@ -57,3 +57,6 @@ def test_of_each_agent(agent: Agent, isolation: str, backend: str) -> None:
 def test_what_isolates_nothing(backend: str) -> None:
     assert isolation_of(PROGRAM, backend, model_is_object=False) == "outside"
     assert isolation_of(Agent("react", "model", acts=React()), backend, model_is_object=False) == "outside"
+    assert isolation_of(resolve("oracle"), backend, model_is_object=False) == "outside"
+    # A program of this library's, which reads no hidden data.
+    assert isolation_of(resolve("naive"), backend, model_is_object=False) == "none"

@@ -10,6 +10,7 @@ from openfingym.digests import canonical_json, sha256_of_json
 from openfingym.receipts import Checkpoint, Leaf, Receipt, SigningKey
 from openfingym.receipts.merkle import leaf_hash, node_hash
 from openfingym.results import RECEIPT, RESULT, VERIFIED
+from openfingym.verifiers.receipt_check import COMMITTED
 
 KEY = SigningKey("openfingym.local/of-the-forger", bytes(32))
 """A key that anybody can make."""
@@ -43,9 +44,10 @@ def forged(original: Path, folder: Path, *, key: SigningKey = KEY, **changes: ob
     verified.pop("log_head")
     scored, end = Receipt.from_json((original / RECEIPT).read_bytes()).leaves
     rollout = {"rollout": verified["rollout_id"]}
+    digest = {COMMITTED.get(verified["disclosure"], "told"): sha256_of_json(verified)}
     entries = [
         canonical_json(scored.document | rollout),
-        canonical_json(end.document | rollout | {"result": sha256_of_json(verified), "state": verified["state"]}),
+        canonical_json(end.document | rollout | digest | {"state": verified["state"]}),
     ]
     first, second = map(leaf_hash, entries)
     note = Checkpoint(key.public.name, 2, node_hash(first, second)).signed(key)

@@ -102,6 +102,13 @@ def test_another_build(folder: Path) -> None:
         replay(folder)
 
 
+def test_a_score_that_its_receipt_contradicts(folder: Path) -> None:
+    path = folder / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "relative_total": 0.01}))
+    with pytest.raises(StoreError, match=r"its receipt does not hold \(result\)"):
+        replay(folder)
+
+
 def test_another_kind_of_run(tmp_path: Path) -> None:
     result = openfingym.run("treasury-forecast", "naive", backend="sandbox", out=tmp_path)
     assert result.path is not None
