@@ -41,9 +41,10 @@ class PublicKey:
     key: bytes
     """The public key itself, 32 bytes."""
 
-    @classmethod
-    def parse(cls, text: str) -> PublicKey:
-        """Read a key from its text form.
+    @staticmethod
+    @functools.lru_cache(maxsize=256)
+    def parse(text: str) -> PublicKey:
+        """Read a key from its text form. The receipts of a run are by one key, which is read once.
 
         Raises:
             UsageError: the text is not the text form of a public key.
@@ -57,7 +58,7 @@ class PublicKey:
                 f"{text.strip()[:120]!r} is no public key of a log; expected NAME+KEYID+BASE64 of an Ed25519 key, as "
                 "`openfingym receipt show` prints it"
             )
-        key = cls(name, decoded[1:])
+        key = PublicKey(name, decoded[1:])
         if stated != key.id.hex():
             raise UsageError(
                 f"the key of {name} has the id {key.id.hex()}, and {stated[:20]!r} is stated: it was changed"

@@ -24,7 +24,7 @@ ALL = "all"
 """Family of the cell over all families."""
 UNKNOWN = "unknown"
 """Family of a task that this installation does not know, and whose family no run states."""
-UNSTATED: Mapping[Field, str] = {"isolation": "unknown", "principal": "unproven"}
+UNSTATED: Mapping[Field, str] = {"isolation": "unknown", "principal": "(unproven)"}
 """What stands for a field that no result states, or no receipt proves."""
 NONE = "-"
 """What stands for the model of a program, which has none."""

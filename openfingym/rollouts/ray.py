@@ -25,6 +25,7 @@ from openfingym.kinds import looks_ahead
 from openfingym.kinds.hindsight import SUFFIX
 from openfingym.results import RolloutResult
 from openfingym.rollouts.node import ActorSetup, NodeActor, NodeReply, unpack
+from openfingym.rollouts.run_files import note_key
 from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec
 
@@ -130,7 +131,10 @@ class RayRunner:
             if reply.error is not None:
                 raise _at(node.host, reply.error)
             assert reply.result is not None
-            return replace(reply.result, path=unpack(reply.archive, out / reply.result.rollout_id))
+            folder = unpack(reply.archive, out / reply.result.rollout_id)
+            # Each node notes the keys that it meets in a store of its own.
+            note_key(folder)
+            return replace(reply.result, path=folder)
         raise RuntimeFailureError(
             f"{LOSSES} nodes of the Ray cluster were lost while {spec.title} ran on them{self._last_loss}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import platform
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.agents import Agent
 from openfingym.digests import sha256_of_text
-from openfingym.errors import UsageError
+from openfingym.errors import ReceiptError, StoreError, UsageError, VerifierError
 from openfingym.kinds import asks_questions, is_live, is_sequential, sequential_kind
 from openfingym.kinds.question_range import QuestionRange
 from openfingym.packages.package import BuiltPackage
@@ -19,8 +20,11 @@ from openfingym.results import Proof, RolloutResult, RunFiles
 from openfingym.rollouts.bounds import limits_of
 from openfingym.rollouts.verdict import Acted
 from openfingym.verifiers.known_logs import meet
+from openfingym.verifiers.receipt_check import read_receipt
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -85,6 +89,17 @@ def proof_of(client: VerifierClient, rollout_id: str) -> Proof | None:
         return None
     meet(receipt, client.where)
     return Proof(receipt.to_json(), client.result_document(rollout_id))
+
+
+def note_key(folder: Path) -> None:
+    """Note the key of the log by which a node of one's own cluster has proven a run; one that cannot be believed is
+    left for whoever checks the receipt.
+
+    Args:
+        folder: folder of the run, as it came from the node.
+    """
+    with contextlib.suppress(StoreError, ReceiptError, VerifierError):
+        meet(read_receipt(folder), "a node of the cluster")
 
 
 def files_of(

@@ -90,7 +90,8 @@ def backing_of(folder: Path, result: RolloutResult, keys: Sequence[PublicKey] = 
     if key is None:
         return Backing("unknown key", unknown_key(checked), checked.checkpoint.origin, ended=ended)
     principal = checked.verified.get("principal")
-    named = principal if isinstance(principal, str) and principal else None
+    # Names of participants have no spaces, and what is put behind a name in reports begins with one.
+    named = principal if isinstance(principal, str) and principal.split() == [principal] else None
     return Backing("backed", "", checked.checkpoint.origin, named, met=is_met(key), ended=ended)
 
 

@@ -25,6 +25,8 @@ from openfingym.receipts.keys import PublicKey
 if TYPE_CHECKING:
     from openfingym.receipts.receipt import Receipt
 
+FileState = tuple[int, int, int]
+"""Inode, time of modification and size of a file."""
 FILE = "known-logs"
 """Name of the file in the store with the keys of verifiers that were met, one on each line."""
 TRUSTED = "trusted-logs"
@@ -169,38 +171,56 @@ def _changed(origin: str, known: Sequence[PublicKey], where: str) -> str:
 
 def _keys(file: Path, origin: str) -> tuple[PublicKey, ...]:
     """The readable keys of a log in a file, each once."""
+    state = _state(file)
+    return () if state is None else _readable(file, origin, state)
+
+
+def _lines_of(file: Path) -> Mapping[str, Sequence[str]]:
+    """The lines of each log in a file by the log's name; none where it cannot be read."""
+    state = _state(file)
+    return {} if state is None else _lines(file, state)
+
+
+def _state(file: Path) -> FileState | None:
+    """What changes whenever a file is written; None for a file that is not there."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+@functools.lru_cache(maxsize=1024)
+def _readable(file: Path, origin: str, state: FileState) -> tuple[PublicKey, ...]:
+    """The readable keys of a log in a file of this state, each once."""
     found: dict[PublicKey, None] = {}
-    for line in _lines_of(file).get(origin, ()):
+    for line in _lines(file, state).get(origin, ()):
         # A full disk may have cut a line short; it counts for nothing.
         with contextlib.suppress(UsageError):
             found[PublicKey.parse(line)] = None
     return tuple(found)
 
 
-def _lines_of(file: Path) -> dict[str, list[str]]:
-    """The lines of each log in a file by the log's name; none where it cannot be read."""
-    try:
-        status = file.stat()
-        return _lines(file, status.st_ino, status.st_mtime_ns, status.st_size)
-    except (OSError, ValueError):
-        return {}
-
-
 @functools.lru_cache(maxsize=4)
-def _lines(file: Path, *_state: int) -> dict[str, list[str]]:
-    """The lines of each log, read once for all receipts that are checked while the file stays as it is.
+def _lines(file: Path, _state: FileState) -> Mapping[str, Sequence[str]]:
+    """The lines of each log, read once for all receipts that are checked while the file stays as it is; none where it
+    cannot be read.
 
     Every run with a verifier of its own adds a line: to read the file again for each of as many receipts would take
     time that grows with the square of their number.
 
     Args:
         file: the file of keys.
-        _state: inode, time of modification and size of the file, which are a part of the cache's key.
+        _state: state of the file, which is a part of the cache's key.
     """
     lines: dict[str, list[str]] = {}
-    with file.open(encoding="utf-8") as stream:
-        for line in stream.read(MOST_CHARACTERS).splitlines():
-            lines.setdefault(line.partition("+")[0], []).append(line)
+    try:
+        with file.open(encoding="utf-8") as stream:
+            text = stream.read(MOST_CHARACTERS)
+    except (OSError, ValueError):
+        return {}
+    for line in text.splitlines():
+        lines.setdefault(line.partition("+")[0], []).append(line)
     return lines
 
 

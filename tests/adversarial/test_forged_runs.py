@@ -282,9 +282,9 @@ def test_two_teams_with_an_agent_of_one_name_stay_apart(tmp_path: Path, original
     made = make_report(find_runs([tmp_path / "runs"]), by=("agent", "principal"))
     assert sorted(cell.row for cell in made.cells) == [
         ("mean", "local"),
+        ("naive", "(unproven)"),
         ("naive", "team-a"),
         ("naive", "team-b"),
-        ("naive", "unproven"),
     ]
     told = invoke("report", tmp_path / "runs", "--by", "principal")
     assert (told.exit_code, "unproven" in told.stdout) == (0, True)
