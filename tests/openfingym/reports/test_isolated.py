@@ -95,7 +95,7 @@ def test_the_report_says_what_it_could_not_rely_on() -> None:
         "1 run (command) ran outside isolation, with the rights of whoever launched it, who could read hidden data"
     )
     assert said == [
-        f"On real data {outside}; leave such runs out with --isolated-only",
+        f"On real data 1 run (command) {outside}; leave such runs out with --isolated-only",
         "On real data of 1 run (older) it is not known what ran outside isolation",
     ]
     assert not any(caution.concern == "isolation" for caution in make_report(runs(*EVERY[1:5])).cautions)
