@@ -1,16 +1,19 @@
-"""Runs as a forger makes them: copies of a true one with another score, and a log of their own that holds it."""
+"""Runs as a forger makes them: with a log of their own, which holds whatever they state."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from openfingym.digests import canonical_json, sha256_of_json
 from openfingym.receipts import Checkpoint, Leaf, Receipt, SigningKey
 from openfingym.receipts.merkle import leaf_hash, node_hash
-from openfingym.results import RECEIPT, RESULT, VERIFIED
-from openfingym.verifiers.receipt_check import COMMITTED
+from openfingym.results import RECEIPT, RESULT, VERIFIED, RolloutResult
+from openfingym.verifiers.receipt_check import COMMITTED, PROVEN
+from tests.openfingym.reports.made import write
 
 KEY = SigningKey("openfingym.local/of-the-forger", bytes(32))
 """A key that anybody can make."""
@@ -41,16 +44,51 @@ def forged(original: Path, folder: Path, *, key: SigningKey = KEY, **changes: ob
     edited(original, folder, **changes)
     verified = json.loads((folder / VERIFIED).read_text()) | changes
     (folder / VERIFIED).write_bytes(canonical_json(verified))
-    verified.pop("log_head")
     scored, end = Receipt.from_json((original / RECEIPT).read_bytes()).leaves
+    sign(folder, verified, key, scored.document, end.document)
+    return folder
+
+
+def sign(
+    folder: Path, verified: dict[str, Any], key: SigningKey, scored: dict[str, object], end: dict[str, object]
+) -> None:
+    """Write the receipt of a run: a log of two entries, signed by a key.
+
+    Args:
+        folder: folder of the run.
+        verified: the result as the log is to hold it.
+        key: key of the log.
+        scored: fields of the entry of the submission that was scored.
+        end: fields of the entry of the rollout's end.
+    """
+    document = {name: value for name, value in verified.items() if name != "log_head"}
     rollout = {"rollout": verified["rollout_id"]}
-    digest = {COMMITTED.get(verified["disclosure"], "told"): sha256_of_json(verified)}
+    digest = {COMMITTED.get(verified["disclosure"], "told"): sha256_of_json(document)}
     entries = [
-        canonical_json(scored.document | rollout),
-        canonical_json(end.document | rollout | digest | {"state": verified["state"]}),
+        canonical_json(scored | rollout),
+        canonical_json(end | rollout | digest | {"state": verified["state"]}),
     ]
     first, second = map(leaf_hash, entries)
     note = Checkpoint(key.public.name, 2, node_hash(first, second)).signed(key)
     leaves = (Leaf(0, entries[0].decode(), (second,)), Leaf(1, entries[1].decode(), (first,)))
     (folder / RECEIPT).write_bytes(Receipt(str(key.public), note, leaves).to_json())
+
+
+def proven(root: Path, result: RolloutResult, key: SigningKey = KEY, **verified: object) -> Path:
+    """A run as a launcher writes it, with a receipt by a log of two entries, without a verifier.
+
+    Args:
+        root: folder below which the run's folder is made.
+        result: the result of the run.
+        key: key of the log.
+        verified: what the log states besides, or otherwise than the result.
+    """
+    result = replace(result, disclosure="full")
+    (folder,) = write(root, result)
+    stated = {name: value for name, value in result.to_dict().items() if name in PROVEN}
+    document: dict[str, Any] = stated | {"state": result.state, "principal": result.principal or "team-a"}
+    document |= verified
+    (folder / VERIFIED).write_bytes(canonical_json(document))
+    flags = {"event": "finalized", "flags": document["flags"]}
+    sign(folder, document, key, {"event": "accepted", "submission": 1, "payload": "0" * 64}, flags)
     return folder
