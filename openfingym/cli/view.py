@@ -131,15 +131,16 @@ def _write_pages(place: Path, chosen: list[tuple[Path, RolloutResult]]) -> Path:
 def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
     """Finished rollouts at or below some folders, with their results.
 
-    Rollouts that are running are left out; results that cannot be read, or that their own receipts contradict, are
-    named on stderr.
+    Rollouts that are running are left out; results that cannot be read are named on stderr, and those that their own
+    receipts contradict have no score.
     """
     from openfingym.reports.runs import run_folders
-    from openfingym.verifiers.backing import read_sound_run
+    from openfingym.results import read_run
+    from openfingym.verifiers.backing import as_believed
 
     for folder in run_folders(tuple(places)):
         try:
-            yield folder, read_sound_run(folder)
+            yield folder, as_believed(folder, read_run(folder))
         except StoreError as error:
             say(f"left out: {error}", err=True)
 
@@ -198,9 +199,9 @@ def _show(
         say("\noutput of the program", "bold")
         print_block(console, output, lines)
     say(f"\n{_outcome(result)}", "bold green" if result.state == "scored" else "bold red")
-    from openfingym.verifiers.backing import backing_of
+    from openfingym.verifiers.backing import receipt_in_words
 
-    for line in (*_account(result, rollout), f"receipt: {backing_of(folder, result).in_words}"):
+    for line in (*_account(result, rollout), f"receipt: {receipt_in_words(folder, result)}"):
         say(f"    {line}")
     names = sorted(path.name for path in islice(folder.iterdir(), FILES))
     say(f"    {folder}: {', '.join(names)}")

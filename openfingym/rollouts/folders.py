@@ -33,9 +33,9 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.files.locks import take
 from openfingym.files.strange import MEGABYTE, read_bytes
 from openfingym.files.whole import store_errors, write_json
-from openfingym.results import CONFIG, RESULT, RolloutResult
+from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
-from openfingym.verifiers.backing import read_sound_run
+from openfingym.verifiers.backing import require_sound
 
 LOCK, STAGING, FAILED, OPEN = ".lock", ".staging", ".failed", ".open"
 OWNER = "process "
@@ -299,7 +299,10 @@ def _read_all(known: Sequence[tuple[RolloutSpec, Path]]) -> list[tuple[RolloutSp
 def _read(spec: RolloutSpec, folder: Path) -> RolloutResult | None:
     """The result in a folder; None where it is damaged or of another rollout."""
     try:
-        result = read_sound_run(folder)
+        result = read_run(folder)
+        # A score that was edited is none to go on from.
+        if result.state == "scored":
+            require_sound(folder, result)
     except StoreError:
         return None
     # A folder's name can be copied or changed; what it is of is in its result.

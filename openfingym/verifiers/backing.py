@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -59,6 +59,8 @@ class Backing:
         return self.state == "backed"
 
 
+DAMAGED = "damaged, and in no figure: "
+"""Beginning of the reason that is shown of a run that its own receipt contradicts."""
 NO_RECEIPT = Backing("no receipt", "it has no receipt")
 """The backing of a run without a receipt."""
 
@@ -116,6 +118,43 @@ def read_sound_run(folder: Path) -> RolloutResult:
     result = read_run(folder)
     require_sound(folder, result)
     return result
+
+
+def as_believed(folder: Path, result: RolloutResult) -> RolloutResult:
+    """The result of a run as it may be shown: without a score, and with the reason, if its own receipt contradicts it.
+
+    Args:
+        folder: folder of the run, which may be a stranger's.
+        result: the result in the folder's ``result.json``.
+    """
+    backing = backing_of(folder, result)
+    if backing.state != "contradicted":
+        return result
+    return replace(
+        result,
+        state="error",
+        reason=f"{DAMAGED}{backing.reason}",
+        boundary=None,
+        total=None,
+        total_interval=None,
+        relative_total=None,
+        relative_interval=None,
+        metrics={},
+        standard_errors={},
+    )
+
+
+def receipt_in_words(folder: Path, result: RolloutResult) -> str:
+    """What the receipt of a run is worth, as a phrase.
+
+    Args:
+        folder: folder of the run, which may be a stranger's.
+        result: the result in the folder's ``result.json``, or what :func:`as_believed` left of it.
+    """
+    # What is left of a contradicted result claims no score, and so contradicts nothing any more.
+    if (result.reason or "").startswith(DAMAGED):
+        return "contradicted by the run's folder"
+    return backing_of(folder, result).in_words
 
 
 def require_sound(folder: Path, result: RolloutResult) -> None:

@@ -25,7 +25,7 @@ from openfingym.reports.runs import FoundRuns, find_runs
 from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
 from openfingym.rollouts.single import run as launch
 from openfingym.verifiers import VerifierAddress, known_logs
-from openfingym.verifiers.backing import backing_of, read_sound_run
+from openfingym.verifiers.backing import as_believed, backing_of, read_sound_run
 from openfingym_verifier.embedded import EmbeddedVerifier
 from tests.openfingym.verifiers.forged import BETTER, KEY, edited, forged
 
@@ -230,19 +230,29 @@ def test_nothing_is_made_of_a_run_that_its_receipt_contradicts(
         reader(edited(original, tmp_path / "edited"))
 
 
-def test_view_leaves_out_what_is_contradicted_and_says_what_is_not_backed(runs: Path, original: Path) -> None:
-    edited(original, runs / "edited")
+def test_view_shows_no_score_that_a_receipt_contradicts_and_says_what_is_not_backed(runs: Path, original: Path) -> None:
+    folder = edited(original, runs / "edited", relative_total=0.123, total=0.0456)
     forged(original, runs / "forged", rollout_id="r" + "0" * 20)
+    # As it was written, and as what a viewer is given of it.
+    assert as_believed(folder, read_run(folder)).skill is None
     listed = invoke("view", runs)
-    assert f"left out: {runs / 'edited'}: its receipt does not hold" in listed.stderr
-    assert "edited" not in listed.stdout
-    assert "receipt: backed, by the log openfingym.local/" in invoke("view", runs / "true").stdout
-    assert "receipt: not backed: its receipt is by a key of" in invoke("view", runs / "forged").stdout
+    assert "error: damaged, and in no figure: its receipt does not hold" in listed.stdout
     page = runs.parent / "page.html"
-    for name, words in (("true", "backed, by the log"), ("forged", "not backed: its receipt is by a key")):
+    for name, words in (
+        ("true", "backed, by the log openfingym.local/"),
+        ("forged", "not backed: its receipt is by a key of"),
+        ("edited", "contradicted by the run"),
+    ):
+        assert f"receipt: {words}" in (shown := invoke("view", runs / name).stdout)
         assert invoke("view", runs / name, "--html", page).exit_code == 0
-        assert words in page.read_text()
-    assert isinstance(invoke("view", runs / "edited").exception, UsageError)
+        assert words in (written := page.read_text())
+        if name == "edited":
+            assert "damaged, and in no figure" in shown
+            assert "damaged, and in no figure" in written
+            (document,) = json.loads(invoke("view", folder, "--json").stdout)
+            assert [document[name] for name in ("state", "total", "skill")] == ["error", None, None]
+            # The score that was written into the file is in the reason alone, if at all.
+            assert "0.877" not in shown + written
 
 
 def test_trust_lists_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, original: Path) -> None:

@@ -487,7 +487,7 @@ def test_html_in_every_text_of_a_result_is_text(folder: Path, tmp_path: Path) ->
     assert not _of_strangers((tmp_path / "out" / "page.html").read_text())
 
 
-WORDS = ("tape", "split", "boundary", "policy", "disclosure", "direction", "verdict")
+WORDS = ("tape", "split", "boundary", "policy", "disclosure", "direction", "verdict", "isolation")
 
 
 def _of_strangers(page: str) -> set[tuple[str, str]]:

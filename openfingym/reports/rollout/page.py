@@ -15,7 +15,7 @@ from openfingym.reports.rollout.drawings import draw
 from openfingym.reports.rollout.texts import TextBlock, arguments, text_block, text_blocks
 from openfingym.results import ISOLATION_IN_WORDS, OUTPUT, TRAJECTORY
 from openfingym.trajectory.files import read_rollout
-from openfingym.verifiers.backing import backing_of
+from openfingym.verifiers.backing import as_believed, receipt_in_words
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def render(folder: Path, result: RolloutResult, *, back: str = "") -> str:
     Returns:
         A self-contained HTML document, which runs no script and loads nothing.
     """
+    result = as_believed(folder, result)
     rollout, damage = _rollout(folder)
     messages = list(_messages(rollout)) if rollout else []
     submissions = list(_submissions(folder, result, rollout, messages))
@@ -299,7 +300,7 @@ def _facts(folder: Path, result: RolloutResult, rollout: RolloutRecord | None) -
         "Accepted": f"{result.submissions_accepted} of {result.budget}; {result.submissions_rejected} refused",
         "Backend": result.backend,
         "In isolation": ISOLATION_IN_WORDS[result.isolation],
-        "Receipt": backing_of(folder, result).in_words,
+        "Receipt": receipt_in_words(folder, result),
         "Flags": ", ".join(map(str, result.flags)),
         "Rollout": result.rollout_id,
         "Build": result.task_digest[:16],

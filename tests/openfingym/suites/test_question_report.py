@@ -135,9 +135,11 @@ def test_an_agent_that_calls_a_tool_in_one_question_learns_nothing_of_it(
     """Where scores are rationed, the score of the one question with a call would tell whether its answer was right."""
     open_ones = rows(report_of(jars), "tools")
     assert open_ones[0]["closeness"] is not None
-    # To take the ration off a result by hand is of no use, since its receipt proves another.
+    # To take the ration off a result by hand is of no use, since its receipt proves another: it is damaged then.
     rewrite(jars, policy="strict")
-    assert "no receipt proves" in withheld(report_of(jars))
+    assert report_of(jars).questions is None
+    assert all("its receipt does not hold" in one.reason for one in report_of(jars).damaged)
+    assert report_of(jars).damaged
     package = build(Task.read(jar_task))
     with EmbeddedVerifier.start([package], policy="strict") as running:
         monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", running.admin_token)

@@ -10,6 +10,7 @@ import pytest
 from openfingym.errors import ReceiptError, StoreError, VerifierError
 from openfingym.receipts import Checkpoint, Leaf, PublicKey, Receipt, SigningKey
 from openfingym.receipts.merkle import leaf_hash
+from openfingym.verifiers import known_logs
 from openfingym.verifiers.known_logs import (
     FILE,
     TRUSTED,
@@ -126,6 +127,13 @@ def test_keys_of_others_are_added_and_removed_by_hand(file: Path) -> None:
     assert all_known_keys() == {FILE: (mine,), TRUSTED: (theirs, another)}
     assert [distrust(theirs), distrust(theirs), distrust(mine)] == [True, False, True]
     assert all_known_keys() == {FILE: (), TRUSTED: (another,)}
+    # What is known is noted once, also by a process that has not noted it before.
+    known_logs._note.cache_clear()
+    remember(another)
+    remember(another)
+    known_logs._note.cache_clear()
+    remember(another)
+    assert file.read_text() == f"{another}\n"
     # Not only for as long as this process runs.
     remember(mine)
     assert known_keys(mine.name) == (mine,)
