@@ -289,3 +289,40 @@ def test_a_receipt_is_small_in_a_log_of_a_hundred_million() -> None:
     key = SigningKey("openfingym.local/0123456789abcdef", bytes(32))
     note = Checkpoint(key.public.name, 10**8, bytes(32)).signed(key)
     assert len(Receipt(str(key.public), note, tuple(leaves)).to_json()) <= 4096
+
+
+def vkey(name: str, content: bytes) -> str:
+    """A key in its text form, whose id is the right one whatever the content."""
+    key_id = hashlib.sha256(name.encode() + b"\n" + content).digest()[:4].hex()
+    return f"{name}+{key_id}+{base64.b64encode(content).decode()}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        vkey("a b", b"\x01" + bytes(32)),
+        vkey("", b"\x01" + bytes(32)),
+        vkey("a" * 201, b"\x01" + bytes(32)),
+        vkey("a", b"\x01" + bytes(31)),
+        vkey("a", b"\x01" + bytes(33)),
+        vkey("a", b"\x02" + bytes(32)),
+        vkey("a", b""),
+        vkey("a", b"\x01" + bytes(32)).replace("+", "-", 1),
+    ],
+)
+def test_what_is_no_public_key(text: str) -> None:
+    assert PublicKey.parse(vkey("a", b"\x01" + bytes(32))).key == bytes(32)
+    with pytest.raises(UsageError, match="no public key of a log"):
+        PublicKey.parse(text)
+
+
+def test_what_is_no_private_key_is_refused_without_a_word_of_it() -> None:
+    secret = SigningKey("a", bytes(range(32))).secret_text()
+    assert SigningKey.parse(secret).secret_text() == secret
+    encoded = secret.rpartition("+")[2]
+    longer = base64.b64encode(base64.b64decode(encoded) + b"\x00").decode()
+    others = secret.replace("PRIVATE", "PUBLIC"), secret.replace("+a+", "+b+"), ""
+    for text in (secret.replace(encoded, longer), *others):
+        with pytest.raises(UsageError, match="no private key of a log") as caught:
+            SigningKey.parse(text)
+        assert encoded not in str(caught.value)
