@@ -91,9 +91,7 @@ def test_isolated_and_other_runs_of_one_agent_share_no_row() -> None:
 
 def test_the_report_says_what_it_could_not_rely_on() -> None:
     said = [caution.sentence for caution in make_report(runs(*EVERY)).cautions if caution.concern == "isolation"]
-    outside = (
-        "1 run (command) ran outside isolation, with the rights of whoever launched it, who could read hidden data"
-    )
+    outside = "ran outside isolation, with the rights of whoever launched it, who could read hidden data"
     assert said == [
         f"On real data 1 run (command) {outside}; leave such runs out with --isolated-only",
         "On real data of 1 run (older) it is not known what ran outside isolation",
