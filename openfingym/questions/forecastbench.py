@@ -231,7 +231,7 @@ class BenchSet:
         asked = {(bench.source, bench.key) for bench in questions}
         due_dates = {bench.due_date for bench in questions}
         self.unasked = 0
-        """Number of resolutions of questions that are in none of the sets, such as those that only people were asked."""
+        """Number of resolutions of questions that are in none of the sets, such as those only people were asked."""
         for resolution in resolutions:
             if resolution.due_date not in {"", *due_dates} or not questions:
                 raise UsageError(f"a resolution is of {resolution.source} {resolution.key}, which nothing asks")

@@ -56,8 +56,8 @@ FIRST_VERSION = 7
 MOST_FORECASTERS = 1 << 20
 """Most forecasters: 20 bits, which with 31 bits for a question and 2 for ``correct`` are the 53 bits of a float64."""
 QUESTIONS = """
-SELECT category, market, round, form, provider, clock, questions.id, clock, simulated, deadline_ns, evaluation_ns, value,
-    CASE form WHEN 'interval' THEN json_extract(content, '$.levels[0]') END
+SELECT category, market, round, form, provider, clock, questions.id, clock, simulated, deadline_ns, evaluation_ns,
+    value, CASE form WHEN 'interval' THEN json_extract(content, '$.levels[0]') END
 FROM questions LEFT JOIN resolutions ON question = questions.id AND n = 1
 WHERE state = 'scored'
 """
@@ -202,7 +202,7 @@ def _questions(columns: Sequence[Sequence[Any]]) -> ScoredQuestions:
     )
 
 
-def data_kind(clock: str, simulated: bool) -> str:  # noqa: FBT001  # a column of the ledger
+def data_kind(clock: str, simulated: bool) -> str:
     """The kind of data of a question that is asked by a clock, whose truth the ledger says is made up or not."""
     return "simulated" if simulated else "replayed" if clock.startswith(REPLAYED) else "real"
 

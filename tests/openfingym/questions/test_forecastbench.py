@@ -1,11 +1,11 @@
-"""ForecastBench's published pairs of sets: what has no resolution yet waits, what never gets one is void, and base rates
-have the losses that pandas finds."""
+"""ForecastBench's published sets: what has no resolution yet waits, what never gets one is void, and base rates have the
+losses that pandas finds."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ BASE_RATES: dict[str, Callable[[dict[str, Any]], float]] = {
 
 
 @pytest.fixture(scope="module", params=["2025-10-26", "2026-01-04"])
-def season(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+def season(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """A published pair of sets, and forecasts of base rates on it, as files."""
     due, folder = request.param, tmp_path_factory.mktemp("forecastbench")
     for name in (f"{due}-llm.json", f"{due}_resolution_set.json"):
@@ -117,7 +117,7 @@ def season(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         ]
         document = {"forecast_due_date": due, "organization": "Base", "model": name, "forecasts": stated}
         (folder / f"{name}.json").write_text(json.dumps(document))
-    yield due, folder
+    return due, folder
 
 
 def test_a_published_season_has_the_losses_that_pandas_finds(season: tuple[str, Path], tmp_path: Path) -> None:
