@@ -1,5 +1,5 @@
-"""ForecastBench's published sets: what has no resolution yet waits, what never gets one is void, and base rates have the
-losses that pandas finds."""
+"""ForecastBench's published sets: what has no resolution yet waits, what never gets one is void, and base rates have
+the losses that pandas finds."""
 
 from __future__ import annotations
 
