@@ -121,7 +121,7 @@ def diebold_mariano(loss_a: Numbers, loss_b: Numbers, horizon: int = 1) -> Diebo
 
 
 def _cosine_variance(centred: NDArray[np.float64], frequencies: int) -> float:
-    """Long-run variance of a series with mean 0, [n], from its cosine transforms of the first ``frequencies`` frequencies."""
+    """Long-run variance of a series with mean 0, [n], from its cosine transforms of the first ``frequencies``."""
     if frequencies == centred.size - 1:  # all of them together are the sample variance
         return float(centred @ centred) / frequencies
     angles = np.pi / centred.size * np.outer(np.arange(1, frequencies + 1), np.arange(centred.size) + 0.5)
