@@ -30,6 +30,8 @@ ACTIONS = ("split", "dividend")
 """Corporate actions beside a bar, which a panel may have as further channels."""
 FEATURES = ("close_return", "open_gap", "high_over_close", "low_over_close", "relative_volume")
 """Names of :meth:`Bars.features`, in the order of the last axis."""
+ROUNDING = 1e-5
+"""Rounding error of prices that were adjusted for splits, relative to the price."""
 VOLUME_WINDOW = 20
 """Past bars that a volume is compared with."""
 
@@ -323,6 +325,19 @@ def _carry_forward(columns: dict[str, Floats], halted: Faults) -> None:
         for key in ("open", "high", "low", "close"):
             columns[key][row, s] = last
         columns["volume"][row, s] = 0.0
+
+
+def widen(values: Floats) -> None:
+    """Let high and low reach open and close where they miss them by the rounding of an adjustment alone; in place.
+
+    Args:
+        values: float64[..., fields], open, high, low and close first; a missing price is NaN.
+    """
+    ends = values[..., [0, 3]]
+    top, bottom = ends.max(axis=-1), ends.min(axis=-1)
+    high, low = values[..., 1], values[..., 2]
+    np.copyto(high, top, where=(high < top) & (high >= top * (1.0 - ROUNDING)))
+    np.copyto(low, bottom, where=(low > bottom) & (low <= bottom * (1.0 + ROUNDING)))
 
 
 def _trailing_mean(volume: Floats) -> Floats:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from openfingym.data.dataset import DatasetInfo
     from openfingym.data.sources import Cache, PullRecord, Table
 
-ROUNDING = 1e-5
-"""Rounding error of prices that a publisher adjusted for splits, relative to the price."""
 WITH_BARS = frozenset({"yahoo", "binance-archive", "binance-rest"})
 """Sources that publish bars."""
 
@@ -66,7 +64,7 @@ def pulled_bars(
             no row do all symbols trade.
         UsageError: the source has no bars.
     """
-    from openfingym.data.bars import FIELDS, Bars
+    from openfingym.data.bars import FIELDS, Bars, widen
 
     record, table = pulled_table(source, symbols, interval=interval, start=start, end=end, cache=cache)
     if record.source not in WITH_BARS:
@@ -80,7 +78,7 @@ def pulled_bars(
     values = np.stack([np.stack(fields, axis=1) for fields in columns], axis=1)
     one_currency({symbol: wide.currencies[symbol] for symbol in wanted if symbol in wide.currencies})
     notes = _without_worthless(values, wanted, wide.times)
-    _widen(values)
+    widen(values)
     # Yahoo repeats the price of a day without a trade beside a volume of zero, or leaves the volume out.
     values[np.isnan(values).any(axis=2)] = np.nan
     # A volume of NaN compares as False, so a halted symbol does not trade.
@@ -93,15 +91,6 @@ def pulled_bars(
     paid[0] = 0.0
     bars = Bars.from_array(wide.times[first:], called, values[first:], dividend=paid, name=f"pulled-{record.source}")
     return bars, _info(bars, wide, record, first, notes)
-
-
-def _widen(values: NDArray[np.float64]) -> None:
-    """Let high and low reach open and close where they miss them by the rounding of an adjustment alone; in place."""
-    ends = values[:, :, [0, 3]]
-    top, bottom = ends.max(axis=2), ends.min(axis=2)
-    high, low = values[:, :, 1], values[:, :, 2]
-    np.copyto(high, top, where=(high < top) & (high >= top * (1.0 - ROUNDING)))
-    np.copyto(low, bottom, where=(low > bottom) & (low <= bottom * (1.0 + ROUNDING)))
 
 
 def _without_worthless(

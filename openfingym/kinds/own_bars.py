@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.bars import ACTIONS, FIELDS
+from openfingym.data.bars import ACTIONS, FIELDS, widen
 from openfingym.data.csvfile import require_printable
 from openfingym.data.own.tables import DataTable, read_tables
-from openfingym.errors import DataError
+from openfingym.errors import DataError, UsageError
 from openfingym.kinds.own_tables import block_of, edited, number_of, read_own_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from openfingym.kinds.start import Given, Start
+    from openfingym.task.dataset import Fill
 
 PRICES = FIELDS[:4]
 UNKNOWN_VOLUME = 1.0
@@ -70,8 +73,17 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
         DataError: a file is malformed, or its columns are no bars or have no dates.
     """
     stem = given.files[0].name.split(".")[0]
+    if given.fill == "interpolate":
+        raise UsageError(
+            "--fill interpolate would make bars at prices that nobody quoted; leave --fill out, and a row without a bar "
+            "is a halt, or give --fill drop"
+        )
+
+    def read(files: Sequence[Path]) -> DataTable:
+        return bars_table(read_tables(files), stem, given.fill)
+
     # Bars hold prices and volumes: mixed values, which need not be positive (a volume can be 0).
-    own = read_own_table(replace(given, measure="mixed"), start, lambda files: bars_table(read_tables(files), stem))
+    own = read_own_table(replace(given, measure="mixed"), start, read)
     times = own.table.times
     if times is None:
         raise DataError(f"{given.files[0]}: bars need dates; add a column 'date' with dates such as 2024-01-31")
@@ -103,7 +115,7 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
     )
 
 
-def bars_table(table: DataTable, stem: str) -> DataTable:
+def bars_table(table: DataTable, stem: str, fill: Fill | None = None) -> DataTable:
     """The bars of a table: columns ``<symbol>_open`` to ``<symbol>_volume``, and the symbols' splits and dividends.
 
     A row that a symbol has no prices in is its halt: the last close stands in all four prices, with a volume of 0. Rows
@@ -112,6 +124,7 @@ def bars_table(table: DataTable, stem: str) -> DataTable:
     Args:
         table: the table that was read from the author's files.
         stem: name of the symbol whose columns have no symbol before the field: the name of the file.
+        fill: ``drop`` to leave out rows in which some symbol has no bar; any other for halts.
 
     Raises:
         DataError: the columns are no bars, or a bar is half missing.
@@ -122,13 +135,14 @@ def bars_table(table: DataTable, stem: str) -> DataTable:
         steps.append(f"columns left out, which are no part of a bar: {', '.join(columns.left)}")
     fields = {name: table.values[:, place].copy() for name, place in columns.places.items()}
     halts = {symbol: _halts(table, fields, symbol) for symbol in columns.symbols}
-    begun = np.logical_and.accumulate(
-        np.stack([_before_first(halts[symbol]) for symbol in columns.symbols]).any(axis=0)
-    )
+    begun = np.stack([np.logical_and.accumulate(halts[symbol]) for symbol in columns.symbols]).any(axis=0)
     for symbol in columns.symbols:
         steps += _with_volume(fields, symbol, halts[symbol])
         steps += _with_actions(table, fields, symbol)
     kept = ~begun
+    if fill == "drop":
+        kept &= ~np.stack([halts[symbol] for symbol in columns.symbols]).any(axis=0)
+        steps.append(f"{int((~kept & ~begun).sum())} rows left out in which a symbol has no bar (drop)")
     if begun.any():
         steps.append(f"{int(begun.sum())} rows left out, before the first in which every symbol has a bar")
     if not kept.any():
@@ -138,6 +152,10 @@ def bars_table(table: DataTable, stem: str) -> DataTable:
         _carry(fields, symbol, halts[symbol])
         if gone:
             steps.append(f"{gone} rows without a bar of {symbol} are its halts, in which it cannot be traded")
+    for symbol in columns.symbols:
+        prices = np.stack([fields[f"{symbol}_{field}"] for field in PRICES], axis=1)
+        widen(prices)
+        fields |= {f"{symbol}_{field}": prices[:, place] for place, field in enumerate(PRICES)}
     names = [f"{symbol}_{field}" for symbol in columns.symbols for field in (*FIELDS, *ACTIONS)
              if f"{symbol}_{field}" in fields]  # fmt: skip
     return replace(
@@ -146,7 +164,7 @@ def bars_table(table: DataTable, stem: str) -> DataTable:
         channels=tuple(names),
         values=np.ascontiguousarray(np.stack([fields[name][kept] for name in names], axis=1)),
         steps=tuple(steps),
-        dropped=table.dropped + int(begun.sum()),
+        dropped=table.dropped + int((~kept).sum()),
     )
 
 
@@ -233,10 +251,6 @@ def _halts(table: DataTable, fields: Mapping[str, NDArray[np.float64]], symbol: 
     return np.asarray(missing.all(axis=0))
 
 
-def _before_first(halted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return np.asarray(np.logical_and.accumulate(halted))
-
-
 def _with_volume(fields: dict[str, NDArray[np.float64]], symbol: str, halted: NDArray[np.bool_]) -> list[str]:
     """Complete the volume of a symbol, in place; returns what was done, as sentences."""
     name = f"{symbol}_volume"
@@ -244,10 +258,8 @@ def _with_volume(fields: dict[str, NDArray[np.float64]], symbol: str, halted: ND
     # Of exchange rates, interest rates and indices vendors write 0 throughout: nobody knows the volume.
     if volume is None or not (volume > 0.0).any():
         fields[name] = np.where(halted, 0.0, UNKNOWN_VOLUME)
-        return [
-            f"the volume of {symbol} is not known: {UNKNOWN_VOLUME:g} stands in every bar, so do not set "
-            "max_participation or impact, which depend on it"
-        ]
+        told = f"the volume of {symbol} is not known: {UNKNOWN_VOLUME:g} stands in every bar"
+        return [f"{told}, so do not set max_participation or impact, which depend on it"]
     unknown = np.isnan(volume) & ~halted
     volume[np.isnan(volume)] = 0.0
     return [f"{int(unknown.sum())} bars of {symbol} without a volume are halts"] if unknown.any() else []
@@ -271,11 +283,8 @@ def _with_actions(table: DataTable, fields: dict[str, NDArray[np.float64]], symb
     rows = np.flatnonzero(ratio != 1.0)
     paid = int((cash > 0.0).sum())
     if not len(rows):
-        return (
-            [f"{paid} dividends of {symbol} left out: whether its prices are without them cannot be told"]
-            if paid
-            else []
-        )
+        told = f"{paid} dividends of {symbol} left out: whether its prices are without them cannot be told"
+        return [told] if paid else []
     raw = [_shows(fields[f"{symbol}_close"], int(row), float(ratio[row])) for row in rows]
     if not any(raw):
         return [f"{len(rows)} splits and {paid} dividends of {symbol} left out: its prices are adjusted for them"]

@@ -306,7 +306,8 @@ def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path, st
     wide = floats_of(frame).unstack(level=1).sort_index()  # noqa: PD010 - of an index
     columns: list[Any] = list(wide.columns)
     channels = tuple(who if len(values) == 1 else f"{who}_{name}" for name, who in columns)
-    step = f"a long table: {len(set(frame.index.get_level_values(1)))} names in column {key!r} made into channels"
+    count = len(set(frame.index.get_level_values(1)))
+    step = f"a long table: {count} name{'s' * (count != 1)} in column {key!r} made into channels"
     stamps = wide.index.to_numpy().astype("datetime64[ns]")
     return DataTable(stamps, channels, np.ascontiguousarray(wide.to_numpy(dtype=np.float64)), (*steps, step))
 
