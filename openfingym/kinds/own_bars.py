@@ -75,7 +75,7 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
     stem = given.files[0].name.split(".")[0]
     if given.fill == "interpolate":
         raise UsageError(
-            "--fill interpolate would make bars at prices that nobody quoted; leave --fill out, and a row without a bar "
+            "--fill interpolate would make bars at prices nobody quoted; leave --fill out, and a row without a bar "
             "is a halt, or give --fill drop"
         )
 

@@ -12,6 +12,7 @@ import numpy as np
 from openfingym.data.csvfile import canonical_csv, frequency_of
 from openfingym.data.own.gaps import Filled, without_gaps
 from openfingym.data.own.tables import DataTable, read_tables
+from openfingym.data.plausibility import oddities
 from openfingym.data.recipe import train_share
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds.start import OwnData
@@ -86,6 +87,7 @@ class OwnTable:
             dropped=table.dropped,
             dates=dates,
             interpolated_to=self.filled.interpolated_to,
+            oddities=oddities(table.times, table.channels, table.values, hidden_from=self.train),
         )
         note = "" if dates else " The rows have no date; they are in order, and known by their number."
         values: dict[str, object] = {

@@ -65,6 +65,9 @@ def read_named(text: str, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
         # pandas calls the second of two columns "a" "a.1", so that the names are looked at before.
         require_unlike([name for name in rows[0] if name], path)
         frame = csv_texts(io.StringIO(text))
+    if "<PER>" in frame.columns:
+        # Stooq writes how long the bars are into each row, as a letter or in minutes.
+        frame, steps = frame.drop(columns="<PER>"), [*steps, "column '<PER>' left out, the length of a bar"]
     frame.columns = [bare(str(name)) for name in frame.columns]
     require_unlike(frame.columns, path)
     return frame, tuple(steps)
@@ -85,7 +88,9 @@ def require_unlike(names: Sequence[str], path: Path) -> None:
 def bare(name: str) -> str:
     """A column's name without spaces around it, and without the brackets that Stooq and MetaTrader write."""
     name = name.strip()
-    return name[1:-1].lower() if re.fullmatch(r"<\w+>", name) else name
+    if re.fullmatch(r"<\w+>", name) is None:
+        return name
+    return {"<VOL>": "volume"}.get(name, name[1:-1].lower())
 
 
 def _levels(rows: Sequence[Sequence[str]]) -> tuple[list[str], int] | None:
