@@ -29,7 +29,6 @@ LARGE = 0.3
 """Log of the smallest move that is mentioned."""
 LISTED = 3
 """The most channels of which one finding is listed."""
-_HOUR = 3.6e12
 
 
 def oddities(
@@ -78,7 +77,7 @@ def _in_one_share(
 
 
 def _holes(times: NDArray[np.datetime64]) -> list[str]:
-    steps = np.diff(times).astype(np.int64) / _HOUR
+    steps = np.diff(times) / np.timedelta64(1, "h")
     usual = float(np.median(steps))
     # Of markets that close at night or at weekends, most long steps are pauses.
     pauses = usual <= 24.0 and float(np.mean(steps > 1.5 * usual)) > 0.1 and _closes(times)
@@ -98,7 +97,7 @@ def _closes(times: NDArray[np.datetime64]) -> bool:
 
 
 def _change_of_step(times: NDArray[np.datetime64]) -> list[str]:
-    steps = np.diff(times).astype(np.int64) / _HOUR
+    steps = np.diff(times) / np.timedelta64(1, "h")
     if len(steps) < 40:
         return []
     parts = np.array_split(steps, 20)
