@@ -95,7 +95,7 @@ def _show_track(track: Track) -> None:
     from openfingym.reports.statistics import FEWEST_UNITS
 
     title, loss = TITLES[track.name]
-    kind = "SIMULATED" if track.data_kind == "simulated" else "Real"
+    kind = {"simulated": "SIMULATED", "replayed": "REPLAYED"}.get(track.data_kind, "Real")
     names, rows = labels(track), {row.forecaster: row for row in track.rows}
     for group in track.groups:
         lines = []

@@ -13,7 +13,7 @@ import click
 
 from openfingym.cli.forecast_report import report_command
 from openfingym.cli.ledger_passes import advance, import_history, resolve
-from openfingym.cli.ledger_place import SIMULATED, connected, folder_of, folder_option, place_options
+from openfingym.cli.ledger_place import connected, folder_of, folder_option, mark_of, place_options
 from openfingym.cli.options import json_option
 from openfingym.cli.printable import one_line, say
 from openfingym.cli.render import print_json, print_table
@@ -120,7 +120,7 @@ def show(question: str, receipts: Path | None, address: str | None, folder: Path
         print_json({**known, "forecasts": made})
         return
     asked = known["question"]
-    say(f"{asked['id']}  {known['state']}{f'  {SIMULATED}' if known['simulated'] else ''}")
+    say(f"{asked['id']}  {known['state']}{mark_of(asked['clock'], simulated=known['simulated'])}")
     for line in (asked["text"], asked["rules"], known["reason"]):
         if line:
             say(line)
@@ -181,7 +181,7 @@ def status(address: str | None, folder: Path | None, as_json: bool) -> None:
     if counts["next_due"]:
         say(f"next due {counts['next_due']}")
     for name, now in counts["clocks"].items():
-        say(f"clock {name}: {now}  {SIMULATED}")
+        say(f"clock {name}: {now}{mark_of(name)}")
 
 
 @ledger.command()
@@ -242,7 +242,7 @@ def _line(row: Mapping[str, Any]) -> tuple[object, ...]:
         _minute(asked["deadline_ns"]),
         _minute(asked["evaluation_ns"]),
         row["forecasts"],
-        SIMULATED if row["simulated"] else "real",
+        mark_of(asked["clock"], simulated=row["simulated"]).strip() or "real",
         one_line(asked["text"], TEXT),
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import sha256_of_json
+from openfingym.questions.provider import RECORDED
 
 if TYPE_CHECKING:
     from openfingym.questions.history import PastForecast, PastSeason
@@ -25,7 +26,8 @@ def replay(client: QuestionClient, history: PastSeason, clock: str) -> dict[str,
         clock: name of the simulated clock on which it is replayed.
 
     Returns:
-        The numbers of questions, forecasts, scored and void questions, and the clock with its time afterwards.
+        The numbers of questions, forecasts, scored and void questions, those that wait for a truth which the files do
+        not have yet, resolutions that were left out, and the clock with its time afterwards.
 
     Raises:
         VerifierError: the verifier refuses something, such as where another season has these questions or this clock.
@@ -44,16 +46,20 @@ def replay(client: QuestionClient, history: PastSeason, clock: str) -> dict[str,
         for moment, forecasts in _timeline(history):
             # A clock never goes back: after an interruption, moments that it has passed are only done again.
             now = client.advance(clock, moment) if not _is_past(now, moment) else now
-            for made in forecasts:
-                # The same key in every replay: a forecast that was received before is given back, and made no other.
-                key = sha256_of_json([clock, made.question, made.agent, made.version, made.at_ns, dict(made.answer)])
-                client.forecast(made.question, made.answer, agent=made.agent, version=made.version, idempotency_key=key)
+            client.forecast_together([_dated(made, clock) for made in forecasts])
             counts["forecasts"] += len(forecasts)
             if not forecasts:
                 done = client.resolve()
                 counts["scored"] += done["scored"]
                 counts["void"] += done["void"]
-    return {**counts, "clock": clock, "now": now}
+    return {**counts, "waiting": history.waiting, "unasked": history.unasked, "clock": clock, "now": now}
+
+
+def _dated(made: PastForecast, clock: str) -> dict[str, Any]:
+    """A past forecast as it is made again: with the same key in every replay, so that it is received once."""
+    key = sha256_of_json([clock, made.question, made.agent, made.version, made.at_ns, dict(made.answer)])
+    stated = {"question": made.question, "answer": dict(made.answer), "agent": made.agent, "version": made.version}
+    return {**stated, "idempotency_key": key}
 
 
 def _timeline(history: PastSeason) -> Iterator[tuple[int, list[PastForecast]]]:
@@ -63,8 +69,9 @@ def _timeline(history: PastSeason) -> Iterator[tuple[int, list[PastForecast]]]:
     by_time: dict[int, list[PastForecast]] = {}
     for forecast in history.forecasts:
         by_time.setdefault(forecast.at_ns, []).append(forecast)
+    # Not beyond the last truth: a question that waits for one would be void for want of it.
     known = {truth["available_ns"] for truth in history.truths}
-    known |= {question.evaluation_ns for question in history.questions}
+    known |= {question.evaluation_ns for question in history.questions if question.provider != RECORDED}
     for moment in sorted(by_time.keys() | known):
         # Forecasts come first: one made at the moment of a truth was made without it.
         if moment in by_time:

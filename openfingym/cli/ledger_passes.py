@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from openfingym.cli.ledger_place import SIMULATED, connected, place_options
+from openfingym.cli.ledger_place import connected, mark_of, place_options
 from openfingym.cli.options import json_option
 from openfingym.cli.printable import printable, say
 from openfingym.cli.render import print_json
@@ -89,13 +89,16 @@ def advance(clock: str, moment: str, address: str | None, folder: Path | None) -
     from openfingym.questions import moment_ns
 
     with connected(address, folder) as client:
-        say(f"{printable(clock)}: {client.questions.advance(clock, moment_ns(moment))}  {SIMULATED}")
+        say(f"{printable(clock)}: {client.questions.advance(clock, moment_ns(moment))}{mark_of(clock)}")
 
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
 @click.option(
-    "--clock", metavar="NAME", help="Simulated clock of the replay. Default: history/ and the first file's name."
+    "--clock",
+    metavar="NAME",
+    help="Clock of the replay; SIMULATED unless its name begins with replayed/. Default: replayed/ and the first "
+    "file's name.",
 )
 @click.option("--agent", default="", metavar="NAME", help="Agent of forecasts that name none.")
 @place_options
@@ -112,8 +115,9 @@ def import_history(
     """
     from openfingym.cli.ledger_history import replay
     from openfingym.questions.history import read_history
+    from openfingym.questions.question import REPLAYED
 
-    name = clock or f"history/{''.join(c if c.isalnum() or c in '._-' else '-' for c in files[0].stem)}"
+    name = clock or f"{REPLAYED}{''.join(c if c.isalnum() or c in '._-' else '-' for c in files[0].stem)}"
     history = read_history(files, clock=name, agent=agent)
     with connected(address, folder) as client:
         replayed = replay(client.questions, history, name)
@@ -123,7 +127,8 @@ def import_history(
         say(
             f"{replayed['questions']} questions, {replayed['forecasts']} forecasts, "
             f"{replayed['scored']} questions scored, "
-            f"{replayed['void']} void; clock {printable(name)}: {replayed['now']}  {SIMULATED}"
+            f"{replayed['void']} void, {replayed['waiting']} waiting for a truth; "
+            f"clock {printable(name)}: {replayed['now']}{mark_of(name)}"
         )
 
 

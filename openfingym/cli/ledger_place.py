@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from openfingym.verifiers.client import VerifierClient
 
 C = TypeVar("C", bound=Callable[..., object])
-SIMULATED = "SIMULATED"
-"""Mark of simulated clocks, and of questions that are asked by them."""
 
 
 folder_option = click.option(
@@ -26,6 +24,21 @@ folder_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of the ledger. Default: ledger/ in the store.",
 )
+
+
+def mark_of(clock: str, *, simulated: bool | None = None) -> str:
+    """What is printed behind a clock, or a question that is asked by it: ``SIMULATED`` or ``REPLAYED``, else nothing.
+
+    Args:
+        clock: name of the clock.
+        simulated: whether the ledger says that the question's truth is made up; None for the clock itself.
+    """
+    from openfingym.questions.question import REAL_CLOCK, REPLAYED
+
+    replayed = clock.startswith(REPLAYED)
+    if simulated or (simulated is None and clock != REAL_CLOCK and not replayed):
+        return "  SIMULATED"
+    return "  REPLAYED" if replayed else ""
 
 
 def place_options(command: C) -> C:

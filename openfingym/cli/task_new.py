@@ -13,6 +13,7 @@ from openfingym.cli.printable import printable, say
 
 if TYPE_CHECKING:
     from openfingym.data.dataset import Measure
+    from openfingym.kinds.start import Start
     from openfingym.task.dataset import Fill
 
 
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     metavar="COLUMN",
     help="With --from, for rows: the column to predict; the others are features. Default: the last one.",
 )
+@click.option("--dry-run", is_flag=True, help="With --from: say what was read and what is odd about it; write nothing.")
 @click.option(
     "--to", "parent", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder to create it in."
 )
@@ -78,6 +80,7 @@ def new(
     labels: Path | None,
     features: Path | None,
     target: str | None,
+    dry_run: bool,
     parent: Path,
 ) -> None:
     """Scaffold a task package that passes `task check` as it is.
@@ -85,24 +88,33 @@ def new(
     With --from it holds your own data. Without, a forecast and a generation task start from a CSV to be replaced, the
     other kinds from bundled data.
     """
-    from openfingym.kinds import KINDS as KNOWN
     from openfingym.kinds.start import Given
-    from openfingym.packages.scaffold import new_task
+    from openfingym.packages.scaffold import new_task, start_of
 
-    if not files and any((labels, features, fill, measure, target)):
-        raise click.UsageError("--labels, --features, --fill, --measure and --target go with --from FILE")
+    if not files and any((labels, features, fill, measure, target, dry_run)):
+        raise click.UsageError("--labels, --features, --fill, --measure, --target and --dry-run go with --from FILE")
     given = Given(files, labels, features, fill, measure, target) if files else None
     if like is not None:
         from openfingym.catalog import load_task
-        from openfingym.packages.like import new_task_like, require_files
+        from openfingym.packages.like import new_task_like, require_files, start_like
 
-        folder = new_task_like(name, parent, load_task(like), require_files(given))
+        known, own = load_task(like), require_files(given)
+        start = start_like(known, own)
     else:
-        folder = new_task(name, parent, kind, given)
+        start = start_of(kind, given)
+    if dry_run:
+        _tell_read(start)
+        return
+    folder = (
+        new_task(name, parent, kind, given, start=start)
+        if like is None
+        else new_task_like(name, parent, known, own, start=start)
+    )
     if given is None:
-        say(f"wrote {folder}, which starts from {KNOWN[kind].start.data}")
+        say(f"wrote {folder}, which starts from {start.data}")
     else:
         _tell(folder)
+        _tell_oddities(start)
     say(f"next: openfingym task check {folder}")
 
 
@@ -121,3 +133,21 @@ def _tell(folder: Path) -> None:
         f"  it says that the data is {kind} and of asset class {asset_class}, and nothing of source and licence; "
         "correct that in task.toml"
     )
+
+
+def _tell_read(start: Start) -> None:
+    """Print what was read of the author's files, for whom nothing is written."""
+    own = start.own_data
+    assert own is not None, "a scaffold from files holds them"
+    say(f"read {printable(', '.join(own.names))}: {start.panel}, {start.frequency}, measure {own.measure}")
+    for step in own.steps:
+        say(f"  {printable(step)}")
+    _tell_oddities(start)
+    say("nothing was written; leave out --dry-run to write the task")
+
+
+def _tell_oddities(start: Start) -> None:
+    """Print what is odd about the author's values."""
+    odd = () if start.own_data is None else start.own_data.oddities
+    for sentence in odd:
+        say(f"  odd: {printable(sentence)}")

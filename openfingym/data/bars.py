@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 
 FIELDS = ("open", "high", "low", "close", "volume")
 """Fields of a bar, in the order of the last axis of every array."""
+ACTIONS = ("split", "dividend")
+"""Corporate actions beside a bar, which a panel may have as further channels."""
 FEATURES = ("close_return", "open_gap", "high_over_close", "low_over_close", "relative_volume")
 """Names of :meth:`Bars.features`, in the order of the last axis."""
+ROUNDING = 1e-5
+"""Rounding error of prices that were adjusted for splits, relative to the price."""
 VOLUME_WINDOW = 20
 """Past bars that a volume is compared with."""
 
@@ -144,7 +148,8 @@ class Bars:
 
     @classmethod
     def from_panel(cls, panel: Panel, symbols: Sequence[str] = ()) -> Bars:
-        """Bars from the channels ``<symbol>_open`` ... ``<symbol>_volume`` of a panel; other channels are left out.
+        """Bars from the channels ``<symbol>_open`` ... ``<symbol>_volume`` of a panel, with ``<symbol>_split`` and
+        ``<symbol>_dividend`` where it has them; other channels are left out.
 
         Args:
             panel: a panel with five channels for each symbol, or with ``open`` ... ``volume`` of a single one.
@@ -165,6 +170,7 @@ class Bars:
         # A name that is no prefix of a channel is what the caller wants to call the one symbol of plain channels.
         alone = plain and len(names) == 1 and names[0] not in known
         values = np.empty((len(panel.times), len(names), len(FIELDS)))
+        actions = {"split": np.ones(values.shape[:2]), "dividend": np.zeros(values.shape[:2])}
         for s, symbol in enumerate(names):
             for i, field in enumerate(FIELDS):
                 channel = field if alone else f"{symbol}_{field}"
@@ -173,7 +179,11 @@ class Bars:
                         f"{where}: no bars of {symbol!r}, channel {channel!r} is not there{suggestion(symbol, known)}"
                     )
                 values[:, s, i] = panel.values[:, panel.channels.index(channel)]
-        return cls.from_array(panel.times, names, values, name=where)
+            for action, column in actions.items():
+                channel = action if alone else f"{symbol}_{action}"
+                if channel in panel.channels:
+                    column[:, s] = panel.values[:, panel.channels.index(channel)]
+        return cls.from_array(panel.times, names, values, name=where, **actions)
 
     @classmethod
     def restored(cls, times: NDArray[np.datetime64], symbols: tuple[str, ...], values: Floats, actions: Floats) -> Bars:
@@ -315,6 +325,19 @@ def _carry_forward(columns: dict[str, Floats], halted: Faults) -> None:
         for key in ("open", "high", "low", "close"):
             columns[key][row, s] = last
         columns["volume"][row, s] = 0.0
+
+
+def widen(values: Floats) -> None:
+    """Let high and low reach open and close where they miss them by the rounding of an adjustment alone; in place.
+
+    Args:
+        values: float64[..., fields], open, high, low and close first; a missing price is NaN.
+    """
+    ends = values[..., [0, 3]]
+    top, bottom = ends.max(axis=-1), ends.min(axis=-1)
+    high, low = values[..., 1], values[..., 2]
+    np.copyto(high, top, where=(high < top) & (high >= top * (1.0 - ROUNDING)))
+    np.copyto(low, bottom, where=(low > bottom) & (low <= bottom * (1.0 + ROUNDING)))
 
 
 def _trailing_mean(volume: Floats) -> Floats:

@@ -253,6 +253,7 @@ def _closes(table: Table, symbols: Sequence[str]) -> NDArray[np.float64]:
 
 def _adjusted_closes(table: Table, symbols: tuple[str, ...]) -> _Chosen:
     from openfingym.data.sources import adjusted_prices
+    from openfingym.data.sources.consistency import require_consistent
 
     closes = _closes(table, symbols)
     values = np.empty_like(closes)
@@ -261,7 +262,9 @@ def _adjusted_closes(table: Table, symbols: tuple[str, ...]) -> _Chosen:
         actions = [action for action in table.actions if action.symbol == symbol]
         for action in actions:
             counts[action.kind] += 1
-        values[:, i] = adjusted_prices(closes[:, i], table.times, actions)
+        currency, times = table.currencies.get(symbol, ""), table.times
+        require_consistent(symbol, closes[:, i], times, actions, frequency=table.frequency)
+        values[:, i] = adjusted_prices(closes[:, i], times, actions, frequency=table.frequency, currency=currency)
         prefix = "" if "close" in table.columns else f"{symbol}."
         if f"{prefix}adj_close" in table.columns:
             apart = np.abs(table.column(f"{prefix}adj_close") / values[:, i] - 1.0)

@@ -6,8 +6,9 @@
 | binance-archive, binance-rest | pairs | as published |
 
 Symbols share one clock: all rows from the first in which every symbol trades. Where one has no bar in
-a later row, it is halted there (see :mod:`openfingym.data.bars`); nothing else is filled. A high or low that misses
-open or close by no more than the rounding of an adjustment is moved to it.
+a later row, it is halted there (see :mod:`openfingym.data.bars`), and so where it has a price of zero or below; nothing
+else is filled. A high or low that misses open or close by no more than the rounding of an adjustment is moved to it.
+Prices and corporate actions that contradict each other are refused (:mod:`openfingym.data.sources.consistency`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from openfingym.data.csvfile import content_digest
 from openfingym.data.pulled import pulled_table
+from openfingym.data.sources.consistency import cash_by_row, one_currency, require_consistent
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from openfingym.data.dataset import DatasetInfo
     from openfingym.data.sources import Cache, PullRecord, Table
 
-ROUNDING = 1e-5
-"""Rounding error of prices that a publisher adjusted for splits, relative to the price."""
 WITH_BARS = frozenset({"yahoo", "binance-archive", "binance-rest"})
 """Sources that publish bars."""
 
@@ -59,11 +59,12 @@ def pulled_bars(
         cache: where pulls are kept; the one in the store by default.
 
     Raises:
-        DataError: nothing that was pulled covers this; the message is the command that pulls it. Or a bar
-            contradicts itself, or in no row do all symbols trade.
+        DataError: nothing that was pulled covers this; the message is the command that pulls it. Or a bar contradicts
+            itself, prices and corporate actions contradict each other, the symbols are quoted in two currencies, or in
+            no row do all symbols trade.
         UsageError: the source has no bars.
     """
-    from openfingym.data.bars import FIELDS, Bars
+    from openfingym.data.bars import FIELDS, Bars, widen
 
     record, table = pulled_table(source, symbols, interval=interval, start=start, end=end, cache=cache)
     if record.source not in WITH_BARS:
@@ -75,7 +76,9 @@ def pulled_bars(
     plain = "close" in wide.columns
     columns = [[wide.column(field if plain else f"{symbol}.{field}") for field in FIELDS] for symbol in wanted]
     values = np.stack([np.stack(fields, axis=1) for fields in columns], axis=1)
-    _widen(values)
+    one_currency({symbol: wide.currencies[symbol] for symbol in wanted if symbol in wide.currencies})
+    notes = _without_worthless(values, wanted, wide.times)
+    widen(values)
     # Yahoo repeats the price of a day without a trade beside a volume of zero, or leaves the volume out.
     values[np.isnan(values).any(axis=2)] = np.nan
     # A volume of NaN compares as False, so a halted symbol does not trade.
@@ -83,37 +86,53 @@ def pulled_bars(
     if not trades.any():
         raise DataError(f"{source}: in no row do all of {', '.join(wanted)} trade")
     first = int(trades.argmax())
-    times, values = wide.times[first:], values[first:]
-    bars = Bars.from_array(
-        times, called, values, dividend=_dividends(table, wanted, times), name=f"pulled-{record.source}"
+    paid = _dividends(table, wanted, wide.times, values[:, :, 3])[first:]
+    # Whoever holds a share before the open is paid, and nobody holds one before the first row.
+    paid[0] = 0.0
+    bars = Bars.from_array(wide.times[first:], called, values[first:], dividend=paid, name=f"pulled-{record.source}")
+    return bars, _info(bars, wide, record, first, notes)
+
+
+def _without_worthless(
+    values: NDArray[np.float64], symbols: Sequence[str], times: NDArray[np.datetime64]
+) -> tuple[str, ...]:
+    """Take rows with a price of zero or below as missing, in place; returns a note on each symbol that has some."""
+    worthless = (values[:, :, :4] <= 0.0).any(axis=2)
+    values[worthless] = np.nan
+    return tuple(
+        f"{symbol}: {len(rows)} rows with a price of zero or below taken as halts, the first on "
+        f"{times[rows[0]].astype('datetime64[D]')}"
+        for symbol, rows in zip(symbols, map(np.flatnonzero, worthless.T), strict=True)
+        if len(rows)
     )
-    return bars, _info(bars, wide, record, first)
 
 
-def _widen(values: NDArray[np.float64]) -> None:
-    """Let high and low reach open and close where they miss them by the rounding of an adjustment alone; in place."""
-    ends = values[:, :, [0, 3]]
-    top, bottom = ends.max(axis=2), ends.min(axis=2)
-    high, low = values[:, :, 1], values[:, :, 2]
-    np.copyto(high, top, where=(high < top) & (high >= top * (1.0 - ROUNDING)))
-    np.copyto(low, bottom, where=(low > bottom) & (low <= bottom * (1.0 + ROUNDING)))
+def _dividends(
+    table: Table, symbols: Sequence[str], times: NDArray[np.datetime64], close: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Cash per share of dividends and capital gains, on the row on which shares trade without it, float64[T, S].
 
+    Args:
+        table: the table with the corporate actions.
+        symbols: names of the symbols.
+        times: datetime64[T].
+        close: float64[T, S], NaN where there is no bar.
 
-def _dividends(table: Table, symbols: Sequence[str], times: NDArray[np.datetime64]) -> NDArray[np.float64]:
-    """Cash per share of dividends and capital gains, on the first row of their ex-date or after it, float64[T, S]."""
-    paid = np.zeros((len(times), len(symbols)))
-    days = times.astype("datetime64[D]")
-    for action in table.actions:
-        if action.kind == "split" or action.symbol not in symbols:
-            continue
-        row = int(np.searchsorted(days, np.datetime64(action.day, "D")))
-        # Whoever holds a share before the open is paid, and nobody holds one before the first row.
-        if 0 < row < len(times):
-            paid[row, list(symbols).index(action.symbol)] += action.value
+    Raises:
+        DataError: actions and prices of a symbol contradict each other.
+    """
+    paid = np.zeros(close.shape)
+    for place, symbol in enumerate(symbols):
+        actions = [action for action in table.actions if action.symbol == symbol]
+        currency = table.currencies.get(symbol, "")
+        if currency:
+            require_consistent(symbol, close[:, place], times, actions, frequency=table.frequency)
+        cash = cash_by_row(close[:, place], times, actions, frequency=table.frequency, currency=currency)
+        paid[list(cash), place] = list(cash.values())
     return paid
 
 
-def _info(bars: Bars, table: Table, record: PullRecord, skipped: int) -> DatasetInfo:
+def _info(bars: Bars, table: Table, record: PullRecord, skipped: int, notes: Sequence[str]) -> DatasetInfo:
     from openfingym.data.bars import FIELDS
     from openfingym.data.dataset import DatasetInfo
 
@@ -146,6 +165,6 @@ def _info(bars: Bars, table: Table, record: PullRecord, skipped: int) -> Dataset
         missing=0,
         sha256=digest,
         units=(table.unit,) * len(channels),
-        notes=table.provenance.notes,
+        notes=(*table.provenance.notes, *notes),
     )
     return replace(info, originals=tuple((origin.url, origin.sha256) for origin in record.files))

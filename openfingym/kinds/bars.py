@@ -12,7 +12,7 @@ import numpy as np
 from openfingym.errors import TaskError
 from openfingym.kinds.bar_data import BarSource, bars_of, contract_of, renewed_bars, twin_arrays
 from openfingym.kinds.bar_episodes import Cut, cut, fold_of, row_of, scrambled
-from openfingym.kinds.own_tables import start_from_bars
+from openfingym.kinds.own_bars import start_from_bars
 from openfingym.kinds.panels import (
     panel_key,
     panel_kind,

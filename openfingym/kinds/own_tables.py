@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, replace
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.data.bars import FIELDS
-from openfingym.data.csvfile import canonical_csv, frequency_of, require_printable
+from openfingym.data.csvfile import canonical_csv, frequency_of
 from openfingym.data.own.gaps import Filled, without_gaps
 from openfingym.data.own.tables import DataTable, read_tables
+from openfingym.data.plausibility import oddities
 from openfingym.data.recipe import train_share
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds.start import OwnData
@@ -88,6 +87,7 @@ class OwnTable:
             dropped=table.dropped,
             dates=dates,
             interpolated_to=self.filled.interpolated_to,
+            oddities=oddities(table.times, table.channels, table.values, hidden_from=self.train),
         )
         note = "" if dates else " The rows have no date; they are in order, and known by their number."
         values: dict[str, object] = {
@@ -172,36 +172,6 @@ def start_from_values(start: Start, given: Given, verb: str, fewest: int = 1) ->
     )
 
 
-def start_from_bars(start: Start, given: Given, asks: str) -> Start:
-    """The scaffold of a task that steps through bars, with a contract that fits the author's bars.
-
-    Args:
-        start: the kind's scaffold, whose contract has ``lookback``, ``steps`` and ``symbols``.
-        given: the author's files, and how they are to be read.
-        asks: what the task asks for, up to the symbols, as the beginning of a sentence.
-
-    Raises:
-        UsageError: an option is given that is for other kinds.
-        DataError: a file is malformed, or its columns are no bars or have no dates.
-    """
-    stem = given.files[0].name.split(".")[0]
-    # Bars hold prices and volumes: mixed values, which need not be positive (a volume can be 0).
-    own = read_own_table(replace(given, measure="mixed"), start, lambda files: _bars(read_tables(files), stem))
-    if own.table.times is None:
-        raise DataError(f"{given.files[0]}: bars need dates; add a column 'date' with dates such as 2024-01-31")
-    symbols = [name.removesuffix("_open") for name in own.table.channels if name.endswith("_open")]
-    # A symbol may be called by its file, whose name nobody has looked at.
-    require_printable(symbols, str(given.files[0]))
-    # Of printable characters a JSON string is a TOML string as well.
-    listed = json.dumps(symbols, ensure_ascii=False)
-    return own.start(
-        start,
-        description=f"{asks} of {len(symbols)} symbols, row after row.",
-        asks=f"{asks} of {', '.join(symbols)}, row after row.",
-        contract=edited(start.contract, **_fitted_bars(start, len(own.table.values)), symbols=listed),
-    )
-
-
 def edited(lines: str, **values: object) -> str:
     """Lines of a table of ``task.toml`` with other values.
 
@@ -226,7 +196,7 @@ def require_windows(start: Start, rows: int, fewest: int) -> None:
     """
     # The shortest windows that a scaffold can have; see `fitted_lookback`.
     length = number_of(start.contract, "horizon", 1) + (1 if number_of(start.contract, "lookback") else 0)
-    if _block(start, rows) // length < fewest:
+    if block_of(start, rows) // length < fewest:
         assert start.split is not None, "kinds of tables are split by time"
         enough = math.ceil((fewest * length + start.split[3] + 1) / min(start.split[1:3]))
         raise DataError(
@@ -237,18 +207,10 @@ def require_windows(start: Start, rows: int, fewest: int) -> None:
 def fitted_lookback(start: Start, rows: int) -> dict[str, object]:
     """A ``lookback`` that leaves some hidden windows in a table of few rows, at most the scaffold's own."""
     lookback, horizon = number_of(start.contract, "lookback"), number_of(start.contract, "horizon", 1)
-    return {"lookback": min(lookback, max(_block(start, rows) // FEWEST - horizon, min(lookback, 1)))}
+    return {"lookback": min(lookback, max(block_of(start, rows) // FEWEST - horizon, min(lookback, 1)))}
 
 
-def _fitted_bars(start: Start, rows: int) -> dict[str, object]:
-    """A ``lookback`` and ``steps`` with which an episode fits into each hidden block."""
-    lookback, steps = (number_of(start.contract, key) for key in ("lookback", "steps"))
-    block = _block(start, rows)
-    shown = min(lookback, max(block // 3, 1))
-    return {"lookback": shown, "steps": min(steps, max(block - shown - 1, 1))}
-
-
-def _block(start: Start, rows: int) -> int:
+def block_of(start: Start, rows: int) -> int:
     """Number of rows of the smaller hidden block."""
     assert start.split is not None, "kinds of tables are split by time"
     # Of the split (train, public, private, embargo).
@@ -262,35 +224,6 @@ def number_of(lines: str, key: str, default: int | None = None) -> int:
         assert default is not None, f"a line for {key}"
         return default
     return int(match[1])
-
-
-def _bars(table: DataTable, stem: str) -> DataTable:
-    """The columns that are fields of bars, named ``<symbol>_<field>``.
-
-    Args:
-        table: the table that was read from the author's files.
-        stem: name of the symbol whose columns have no symbol before the field: the name of the file.
-    """
-    columns, names, symbols = [], [], set()
-    for place, channel in enumerate(table.channels):
-        # From the right: a symbol may have an underscore in its name.
-        symbol, _, fieldname = channel.rpartition("_")
-        if fieldname.lower() in FIELDS:
-            columns.append(place)
-            names.append(f"{symbol or stem}_{fieldname.lower()}")
-            symbols.add(symbol or stem)
-    present, kept = set(names), set(columns)
-    needed = [f"{symbol}_{name}" for symbol in sorted(symbols) for name in FIELDS]
-    if missing := [name for name in needed if name not in present]:
-        raise DataError(f"no column {', '.join(missing)}; every symbol needs {', '.join(FIELDS)}")
-    if not symbols:
-        raise DataError(
-            f"no bars: expected columns {', '.join(FIELDS)}, or <symbol>_open and so on; found "
-            f"{', '.join(table.channels[:12])}"
-        )
-    left = [name for place, name in enumerate(table.channels) if place not in kept]
-    steps = (f"columns left out, which are no part of a bar: {', '.join(left)}",) if left else ()
-    return replace(table, channels=tuple(names), values=table.values[:, columns], steps=(*table.steps, *steps))
 
 
 def range_of(own: OwnTable) -> tuple[str, str]:

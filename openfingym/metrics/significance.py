@@ -1,8 +1,9 @@
 """Tests of whether one forecast is better than another, robust to autocorrelation.
 
-The long-run variance is Newey and West's (1986) with Bartlett weights and no small-sample
-correction, S = g_0 + 2 sum_{k=1..L} (1 - k / (L + 1)) g_k with g_k = (1 / n) sum u_t u_{t-k}.
-Libraries differ in their default number of lags, so every function here takes it or states it.
+Of t statistics that a paper defines, the long-run variance is Newey and West's (1986) with Bartlett weights and no
+small-sample correction, S = g_0 + 2 sum_{k=1..L} (1 - k / (L + 1)) g_k with g_k = (1 / n) sum u_t u_{t-k}. Libraries
+differ in their default number of lags, so every function here takes it or states it. The test that decides between two
+forecasters uses cosine transforms, which keep its size.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-12
 """A long-run standard deviation below this fraction of the largest value is rounding noise of a constant series."""
+HORIZONS_NEEDED = 4
+"""Fewest times the horizon that a series must be long, for a test of overlapping forecasts to keep its size."""
 T_CLIP = (-5.0, 5.0)
 """A t statistic grows with the square root of the sample; beyond five standard errors it says nothing more."""
 
@@ -76,38 +79,54 @@ def newey_west_t(series: Numbers, lags: int | None = None) -> float:
     return number("the t statistic", mean / math.sqrt(variance / count))
 
 
-def diebold_mariano(
-    loss_a: Numbers, loss_b: Numbers, horizon: int = 1, lags: int | None = None, *, small_sample: bool = False
-) -> DieboldMariano:
+def diebold_mariano(loss_a: Numbers, loss_b: Numbers, horizon: int = 1) -> DieboldMariano:
     """Diebold and Mariano's (1995) test of equal accuracy, from the loss of each forecast at each time.
+
+    The long-run variance is the mean square of the first cosine transforms of the series (Lazarus, Lewis, Stock and
+    Watson 2018, section 3), and the statistic is Student's with as many degrees of freedom: n - 1 at horizon 1, where
+    it is the ordinary paired t test, and max(2, n // 2h) beyond, since differences of overlapping forecasts correlate
+    over h - 1 steps. On such differences, moving averages of normal numbers, a test at 5 % rejects equal accuracy in 5
+    to 6 % of series. Bartlett's weights with h - 1 lags, as many libraries have them, reject it in 9 to 14 %, also
+    with the correction of Harvey, Leybourne and Newbold (1997), which is for equal weights.
 
     Args:
         loss_a: loss of forecast a at each time, [n], in order of time.
         loss_b: loss of forecast b at each time, [n].
         horizon: number h of steps that both forecasts look ahead.
-        lags: number L of lags of the long-run variance; None for h - 1.
-        small_sample: whether to scale by sqrt((n + 1 - 2h + h (h - 1) / n) / n) and refer to t(n - 1)
-            (Harvey, Leybourne and Newbold 1997), instead of the normal distribution.
 
     Returns:
         Statistic and p-value; 0 and 1 for identical losses.
 
     Raises:
-        UsageError: the series do not fit, are too short, or differ by a constant.
+        UsageError: the series do not fit, are shorter than 2 or :data:`HORIZONS_NEEDED` horizons, or differ by a
+            constant.
     """
     a, b = answer("loss_a", loss_a, 1), answer("loss_b", loss_b, 1)
     same_shape("loss_b", b, a.shape)
+    n = a.size
     if horizon < 1:
         raise UsageError(f"the horizon must be at least 1, found {horizon}")
-    statistic = newey_west_t(a - b, horizon - 1 if lags is None else lags)
-    if not small_sample:
-        return DieboldMariano(statistic, math.erfc(abs(statistic) / math.sqrt(2.0)))
-    n = a.size
-    factor = (n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n
-    if factor <= 0.0:
-        raise UsageError(f"{n} values are too few for the small-sample correction at horizon {horizon}")
-    corrected = statistic * math.sqrt(factor)
-    return DieboldMariano(corrected, _student_p(corrected, n - 1))
+    if n < 2 or (horizon > 1 and n < HORIZONS_NEEDED * horizon):
+        raise UsageError(f"{n} values are too few at horizon {horizon}; {max(2, HORIZONS_NEEDED * horizon)} are needed")
+    difference = a - b
+    mean, largest = float(difference.mean()), float(np.abs(difference).max())
+    degrees_of_freedom = n - 1 if horizon == 1 else max(2, n // (2 * horizon))
+    error = math.sqrt(_cosine_variance(difference - mean, degrees_of_freedom) / n)
+    if error <= ROUNDING * largest:
+        if mean == 0.0:
+            return DieboldMariano(0.0, 1.0)
+        raise UsageError(f"the t statistic is undefined: the series does not vary around its mean {mean:.6g}")
+    statistic = number("the t statistic", mean / error)
+    return DieboldMariano(statistic, _student_p(statistic, degrees_of_freedom))
+
+
+def _cosine_variance(centred: NDArray[np.float64], frequencies: int) -> float:
+    """Long-run variance of a series with mean 0, [n], from its cosine transforms of the first ``frequencies``."""
+    if frequencies == centred.size - 1:  # all of them together are the sample variance
+        return float(centred @ centred) / frequencies
+    angles = np.pi / centred.size * np.outer(np.arange(1, frequencies + 1), np.arange(centred.size) + 0.5)
+    transforms = math.sqrt(2.0 / centred.size) * (np.cos(angles) @ centred)
+    return float(np.mean(transforms * transforms))
 
 
 def panel_diebold_mariano(error_1: Numbers, error_2: Numbers, period: Numbers, lags: int | None = None) -> float:

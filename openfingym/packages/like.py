@@ -23,7 +23,7 @@ FROM_DATA = ("symbols",)
 """Keys of a contract that name columns of the data, and so are taken from the author's files."""
 
 
-def new_task_like(name: str, parent: Path, known: Task, given: Given) -> Path:
+def new_task_like(name: str, parent: Path, known: Task, given: Given, *, start: Start | None = None) -> Path:
     """Write a task package on an author's data that asks and scores as a known task does.
 
     Args:
@@ -31,6 +31,7 @@ def new_task_like(name: str, parent: Path, known: Task, given: Given) -> Path:
         parent: folder to create it in.
         known: the task whose split, contract, scoring, feedback and limits are copied.
         given: the author's files, and how they are to be read.
+        start: what :func:`start_like` gave for them; None to read them here.
 
     Returns:
         The folder of the new task.
@@ -41,10 +42,7 @@ def new_task_like(name: str, parent: Path, known: Task, given: Given) -> Path:
         TaskError: the data do not fit the contract: there are too few rows, or a channel that it names is missing.
     """
     folder = require_new(name, parent)
-    kind = kind_of(known)
-    if given.measure is None:
-        given = replace(given, measure=_measure(known))
-    start = kind.start_from(given)
+    start = start or start_like(known, given)
     assert start.own_data is not None, "a scaffold from files holds them"
     text = known.config_path.read_text(encoding="utf-8-sig")
     files = {
@@ -54,6 +52,18 @@ def new_task_like(name: str, parent: Path, known: Task, given: Given) -> Path:
     }
     write_folder(folder, files, tried=True)
     return folder
+
+
+def start_like(known: Task, given: Given) -> Start:
+    """The scaffold of a known task's kind with the author's files read; nothing is written.
+
+    Raises:
+        UsageError: the kind cannot use files of this form.
+        DataError: a file is malformed.
+    """
+    if given.measure is None:
+        given = replace(given, measure=_measure(known))
+    return kind_of(known).start_from(given)
 
 
 def _measure(known: Task) -> Measure | None:

@@ -104,7 +104,9 @@ limits and scoring are added when the task is built.
 """
 
 
-def new_task(name: str, parent: Path, kind: str = "forecast", given: Given | None = None) -> Path:
+def new_task(
+    name: str, parent: Path, kind: str = "forecast", given: Given | None = None, *, start: Start | None = None
+) -> Path:
     """Write a task package named ``name`` below ``parent``.
 
     Args:
@@ -112,6 +114,7 @@ def new_task(name: str, parent: Path, kind: str = "forecast", given: Given | Non
         parent: folder to create the task's folder in.
         kind: name of the kind of task, a key of :data:`~openfingym.kinds.KINDS`.
         given: the author's own files, and how they are to be read; None for a scaffold that starts from other data.
+        start: what :func:`start_of` gave for them; None to read them here.
 
     Returns:
         The folder of the new task.
@@ -122,10 +125,8 @@ def new_task(name: str, parent: Path, kind: str = "forecast", given: Given | Non
         DataError: a file is malformed.
         TaskError: the author's data has too few rows for the kind's scaffold.
     """
-    if kind not in KINDS:
-        raise UsageError(f"no kind of task is named {kind!r}; known: {', '.join(KINDS)}")
     folder = require_new(name, parent)
-    start = KINDS[kind].start if given is None else KINDS[kind].start_from(given)
+    start = start or start_of(kind, given)
     files = {
         "task.toml": _task_file(name, KINDS[kind], start).encode(),
         "instruction.md": INSTRUCTION_TEXT.format(name=name, asks=start.asks).encode(),
@@ -136,6 +137,18 @@ def new_task(name: str, parent: Path, kind: str = "forecast", given: Given | Non
         files["data.csv"] = _sample().encode()
     write_folder(folder, files, tried=given is not None)
     return folder
+
+
+def start_of(kind: str, given: Given | None) -> Start:
+    """The scaffold of a kind, with the author's files read where there are any; nothing is written.
+
+    Raises:
+        UsageError: the kind is unknown or cannot use files of this form.
+        DataError: a file is malformed.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"no kind of task is named {kind!r}; known: {', '.join(KINDS)}")
+    return KINDS[kind].start if given is None else KINDS[kind].start_from(given)
 
 
 def require_new(name: str, parent: Path) -> Path:

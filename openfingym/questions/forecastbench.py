@@ -1,16 +1,27 @@
 """ForecastBench's public sets of questions, resolutions and forecasts, by their own field names.
 
 A question about a data series is asked once for each of its resolution dates; one about a market, once for each date
-at which the resolution set looks at it. What a market that had not resolved showed then is no truth: that question is
-void.
+at which the resolution set looks at it.
+
+A resolution set is published again and again while its horizons pass, and questions are nullified meanwhile, so that it
+need not have a row of everything that was asked:
+
+=====================================================  ================================================================
+a row with a value                                     the truth
+a row of a market that had not resolved                void: what it showed then is no truth
+no row, where the source has none of that date either  waits: the horizon lies ahead of the set
+no row, where the source has others of that date       void: nullified
+no row of a market                                     void: nullified
+=====================================================  ================================================================
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openfingym.errors import UsageError
 from openfingym.questions.question import DAY_NS, LONGEST_TEXT, Question, moment_ns, utc_text
@@ -40,6 +51,8 @@ class BenchQuestion:
     """Probability that the market showed when the set was made; None for a data series."""
     dates: tuple[str, ...]
     """Resolution dates of a data series, ISO; empty for a market."""
+    directions: tuple[str, ...]
+    """The forms in which it is asked: all signs of a combination's questions, such as ``+1-1``; else one, empty."""
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> BenchQuestion:
@@ -64,6 +77,7 @@ class BenchQuestion:
             due_date=due,
             shown=None if series or value in NONE else _probability(value),
             dates=tuple(map(_date, dates)) if isinstance(dates, list) else (),
+            directions=_directions(document["id"]),
         )
 
     @property
@@ -181,51 +195,116 @@ class BenchForecast:
             agent=agent,
         )
 
-    def is_of(self, bench: BenchQuestion, resolution: BenchResolution) -> bool:
-        """Whether this is a forecast of a question for the date of one of its resolutions."""
-        same = (self.source, self.key, self.direction) == (bench.source, bench.key, resolution.direction)
-        return same and self.resolution_date in {"", resolution.date} and self.due_date in {"", bench.due_date}
+    def is_of(self, asked: BenchAsked) -> bool:
+        """Whether this is a forecast of a question as it is asked for one date."""
+        same = (self.source, self.key, self.direction) == (asked.bench.source, asked.bench.key, asked.direction)
+        return same and self.resolution_date in {"", asked.date} and self.due_date in {"", asked.bench.due_date}
 
 
-def resolved_questions(
-    questions: Sequence[BenchQuestion], resolutions: Sequence[BenchResolution], clock: str
-) -> Iterator[tuple[BenchQuestion, BenchResolution, Question, dict[str, Any]]]:
-    """Every question as it is asked for one date, with its resolution and its recorded truth.
+class BenchAsked(NamedTuple):
+    """A question as it is asked for one date."""
 
-    Raises:
-        UsageError: a resolution belongs to no question, or a question or one of its dates has no resolution.
-    """
-    by_question: dict[tuple[str, str], list[BenchResolution]] = {}
-    for resolution in resolutions:
-        by_question.setdefault((resolution.source, resolution.key), []).append(resolution)
-    # By identity: two lines may be equal, and each must be used.
-    used: set[int] = set()
-    for bench in questions:
-        candidates = by_question.get((bench.source, bench.key), ())
-        own = [resolution for resolution in candidates if resolution.due_date in {"", bench.due_date}]
-        used.update(map(id, own))
-        if not own:
-            raise UsageError(f"no resolution is given of {bench.source} {bench.key}")
-        if missing := sorted(set(bench.dates) - {resolution.date for resolution in own}):
-            raise UsageError(f"no resolution is given of {bench.source} {bench.key} on {missing[0]}")
-        for resolution in own:
-            question = bench.asked(resolution.date, resolution.direction, clock)
-            yield bench, resolution, question, _truth(bench, resolution, question)
-    for resolution in resolutions:
-        if id(resolution) not in used:
-            raise UsageError(f"a resolution is of {resolution.source} {resolution.key}, which nothing asks")
+    bench: BenchQuestion
+    direction: str
+    """Signs of a combination's questions, such as ``+1-1``; else empty."""
+    date: str
+    """Date for which it is asked, ISO."""
+    question: Question
+    truth: dict[str, Any] | None
+    """The recorded truth, as :class:`~openfingym.questions.history.PastSeason` has it; None where it waits for one."""
 
 
-def _truth(bench: BenchQuestion, resolution: BenchResolution, question: Question) -> dict[str, Any]:
-    """The recorded truth of a question, as :class:`~openfingym.questions.history.PastSeason` has it."""
-    known = resolution.resolved and resolution.resolved_to is not None
+class BenchSet:
+    """The questions and resolutions of one or more sets, joined."""
+
+    def __init__(self, questions: Sequence[BenchQuestion], resolutions: Sequence[BenchResolution]) -> None:
+        """Join resolutions with their questions.
+
+        Raises:
+            UsageError: no resolutions are given of a whole set of questions, or the other way round; or two
+                resolutions of one question contradict each other.
+        """
+        self._questions = questions
+        self._rows: dict[tuple[str, str], dict[tuple[str, str, str], BenchResolution]] = {}
+        self._seen: set[tuple[str, str, str]] = set()
+        """Due date, source and date of every row."""
+        asked = {(bench.source, bench.key) for bench in questions}
+        due_dates = {bench.due_date for bench in questions}
+        self.unasked = 0
+        """Number of resolutions of questions that are in none of the sets, such as those only people were asked."""
+        for resolution in resolutions:
+            if resolution.due_date not in {"", *due_dates} or not questions:
+                raise UsageError(f"a resolution is of {resolution.source} {resolution.key}, which nothing asks")
+            self.unasked += (resolution.source, resolution.key) not in asked
+            self._add(resolution)
+        for due in sorted(due_dates):
+            if not any(one.due_date in {"", due} for one in resolutions):
+                raise UsageError(
+                    f"no resolution is given of the questions due on {due}; add the file with their resolution set"
+                )
+
+    def _add(self, resolution: BenchResolution) -> None:
+        rows = self._rows.setdefault((resolution.source, resolution.key), {})
+        same = rows.setdefault((resolution.due_date, resolution.date, resolution.direction), resolution)
+        if same != resolution:
+            raise UsageError(
+                f"two resolutions of {resolution.source} {resolution.key} on {resolution.date} differ: "
+                f"{same.resolved_to} and {resolution.resolved_to}"
+            )
+        self._seen.add((resolution.due_date, resolution.source, resolution.date))
+
+    def asked(self, clock: str) -> Iterator[BenchAsked]:
+        """Every question as it is asked for each date, with its truth as far as the set has it.
+
+        Args:
+            clock: name of the simulated clock on which they are asked.
+        """
+        for bench in self._questions:
+            rows = [
+                row for row in self._rows.get((bench.source, bench.key), {}).values()
+                if row.due_date in {"", bench.due_date}
+            ]  # fmt: skip
+            for row in rows:
+                question = bench.asked(row.date, row.direction, clock)
+                yield BenchAsked(bench, row.direction, row.date, question, _truth(bench, row, question))
+            given = {(row.date, row.direction) for row in rows}
+            if bench.dates:
+                lacking = [(date, signs) for date in bench.dates for signs in bench.directions]
+            else:
+                # A market is looked at on one date, and one without a row was not looked at any more.
+                lacking = [] if rows else [(self._latest(bench), signs) for signs in bench.directions]
+            for date, signs in lacking:
+                if (date, signs) not in given:
+                    question = bench.asked(date, signs, clock)
+                    yield BenchAsked(bench, signs, date, question, self._without_row(bench, date, question))
+
+    def _latest(self, bench: BenchQuestion) -> str:
+        """The latest date of any row of the set that a question belongs to, but not before its due date."""
+        return max(bench.due_date, *(date for due, _, date in self._seen if due in {"", bench.due_date}))
+
+    def _without_row(self, bench: BenchQuestion, date: str, question: Question) -> dict[str, Any] | None:
+        """The truth of a question of which there is no row: that there is none, or None where it may still come."""
+        of_source = {seen for due, source, seen in self._seen if source == bench.source and due in {"", bench.due_date}}
+        if bench.dates and date not in of_source:
+            return None
+        return _recorded(bench, question, None, f"nullified: the resolution set has no {bench.source} row of it")
+
+
+def _truth(bench: BenchQuestion, row: BenchResolution, question: Question) -> dict[str, Any]:
+    """The truth that a row states."""
+    known = row.resolved and row.resolved_to is not None
+    reason = "" if known else f"not resolved by {utc_text(question.evaluation_ns)}"
+    return _recorded(bench, question, row.resolved_to if known else None, reason)
+
+
+def _recorded(bench: BenchQuestion, question: Question, truth: float | None, reason: str) -> dict[str, Any]:
     reference = None
     # What a market showed is about its own question, and not about a combination of two.
-    if bench.shown is not None and not resolution.direction:
+    if bench.shown is not None and bench.directions == ("",):
         reference = {"probability": bench.shown, "at_ns": bench.frozen_ns, "source": bench.url or bench.source}
     return {
-        "truth": resolution.resolved_to if known else None,
-        "reason": "" if known else f"not resolved by {utc_text(question.evaluation_ns)}",
+        "truth": truth,
+        "reason": reason,
         "available_ns": question.evaluation_ns,
         "source": bench.url or bench.source,
         "reference": reference,
@@ -238,6 +317,12 @@ def _key(value: object) -> str:
 
 def _direction(value: object) -> str:
     return "".join(f"{int(sign):+d}" for sign in value) if isinstance(value, list) else ""
+
+
+def _directions(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return ("",)
+    return tuple(map(_direction, map(list, itertools.product((1, -1), repeat=len(value)))))
 
 
 def _text(document: dict[str, Any], name: str) -> str:

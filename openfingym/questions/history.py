@@ -24,7 +24,7 @@ from typing import Any
 from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
 from openfingym.files.strange import parse_json
 from openfingym.questions.answer import read_answer
-from openfingym.questions.forecastbench import BenchForecast, BenchQuestion, BenchResolution, resolved_questions
+from openfingym.questions.forecastbench import BenchAsked, BenchForecast, BenchQuestion, BenchResolution, BenchSet
 from openfingym.questions.provider import RECORDED
 from openfingym.questions.question import REAL_CLOCK, Question, moment_ns
 from openfingym.questions.scoring import check_truth
@@ -65,8 +65,17 @@ class PastSeason:
 
     questions: list[Question] = field(default_factory=list)
     truths: list[dict[str, Any]] = field(default_factory=list)
-    """Truths as :func:`openfingym_verifier.questions.recorded.record` reads them, each with its ``question``'s id."""
+    """Truths as :func:`openfingym_verifier.questions.recorded.record` reads them, each with its ``question``'s id; a
+    question without one waits for it."""
     forecasts: list[PastForecast] = field(default_factory=list)
+    unasked: int = 0
+    """Number of resolutions that are of none of the questions, and were left out."""
+
+    @property
+    def waiting(self) -> int:
+        """Number of questions whose truth the files do not have yet."""
+        known = {truth["question"] for truth in self.truths}
+        return sum(question.provider == RECORDED and question.id not in known for question in self.questions)
 
 
 def read_history(paths: Sequence[Path], *, clock: str, agent: str = "") -> PastSeason:
@@ -226,19 +235,17 @@ class _Reader:
         Raises:
             UsageError: a resolution or a forecast belongs to no question, or there is no question.
         """
-        asked: dict[tuple[str, str], list[tuple[BenchQuestion, BenchResolution, str]]] = {}
-        for bench, resolution, question, truth in resolved_questions(self._bench, self._resolutions, self._clock):
-            self._keep(question)
-            self._add_truth(question, truth)
-            asked.setdefault((bench.source, bench.key), []).append((bench, resolution, question.id))
+        asked: dict[tuple[str, str], list[BenchAsked]] = {}
+        bench_set = BenchSet(self._bench, self._resolutions)
+        for one in bench_set.asked(self._clock):
+            self._keep(one.question)
+            if one.truth is not None:
+                self._add_truth(one.question, one.truth)
+            asked.setdefault((one.bench.source, one.bench.key), []).append(one)
         stated = list(self._forecasts)
         for forecast in self._bench_forecasts:
             # A forecast of a market is one for every date at which the resolution set looks at it.
-            ids = [
-                id_
-                for bench, resolution, id_ in asked.get((forecast.source, forecast.key), ())
-                if forecast.is_of(bench, resolution)
-            ]
+            ids = [one.question.id for one in asked.get((forecast.source, forecast.key), ()) if forecast.is_of(one)]
             if not ids:
                 raise UsageError(
                     f"a forecast is of {forecast.source} {forecast.key} {forecast.resolution_date}, which nothing asks"
@@ -247,7 +254,9 @@ class _Reader:
         forecasts = [self._forecast(*parts) for parts in stated]
         if not self._questions:
             raise UsageError("there is no question in what was given")
-        return PastSeason(list(self._questions.values()), list(self._truths.values()), forecasts)
+        return PastSeason(
+            list(self._questions.values()), list(self._truths.values()), forecasts, unasked=bench_set.unasked
+        )
 
     def _forecast(
         self, name: str, answer: Mapping[str, Any], agent: str, version: str, at_ns: int | None

@@ -9,12 +9,23 @@ from urllib.parse import quote
 
 from openfingym.errors import UsageError
 from openfingym.headers import KEY_RULE, is_idempotency_key
-from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, REFERENCES, RESOLUTIONS
+from openfingym.verifiers.routes import (
+    CLOCKS,
+    FORECASTS,
+    LEDGER,
+    PAST_FORECASTS,
+    QUESTIONS,
+    RECORDINGS,
+    REFERENCES,
+    RESOLUTIONS,
+)
 
 if TYPE_CHECKING:
     from openfingym.questions import Question
     from openfingym.verifiers.client import VerifierClient
 
+MOST_TOGETHER = 2000
+"""The most forecasts of one request."""
 PAGE = 1000
 """The most rows that a verifier gives in one answer."""
 
@@ -98,6 +109,21 @@ class QuestionClient:
             "POST", FORECASTS, refusable=True, json=body, headers={"Idempotency-Key": key}
         )
         return document
+
+    def forecast_together(self, forecasts: Sequence[Mapping[str, Any]]) -> None:
+        """Make many forecasts again by a clock that is moved, as in a replay of a past season; needs the admin token.
+
+        Args:
+            forecasts: one mapping for each, with ``question``, ``answer``, ``agent``, ``version`` and
+                ``idempotency_key``; sent again, they are received once.
+
+        Raises:
+            SubmissionError: the verifier refused one of them; those of the same request before it may be recorded.
+            VerifierError: the verifier failed, or does not answer.
+        """
+        for start in range(0, len(forecasts), MOST_TOGETHER):
+            body = {"forecasts": list(forecasts[start : start + MOST_TOGETHER])}
+            self._client.json("POST", PAST_FORECASTS, refusable=True, json=body)
 
     def resolve(self, *, everything: bool = True, void_after_s: float | None = None) -> dict[str, Any]:
         """Have the verifier resolve and score what is due; needs the admin token.

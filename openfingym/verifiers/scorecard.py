@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.verifiers.routes import ARROW_FILE, JSON, NPY, NPZ, PARQUET
+from openfingym.verifiers.row_keys import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,7 +86,8 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
     Args:
         package: the built package of the task; only its public half is read, unless ``truth`` is its hidden half.
         submission: file of the submission: ``.npy``, ``.npz``, ``.json``, ``.arrow``, ``.parquet``, or ``.csv`` with a
-            column for each name along the last axis and the rows in order.
+            column for each name along the last axis and the rows in order, or with keys that say which row is which
+            (:mod:`openfingym.verifiers.row_keys`).
         truth: a folder of ``.npy`` files named as the hidden arrays of the task, an ``.npz`` of them, or one ``.npy``
             where the task has a single hidden array.
 
@@ -234,23 +236,54 @@ def _read(path: Path, task: HiddenTask, package: BuiltPackage) -> tuple[str, byt
                     f"{path}: larger than {SUBMISSION_LIMIT // 1024**3} GiB, the most a submission may have"
                 )
             content = path.read_bytes()
+            table = _with_keys(path, content, task)
+            if table is not None:
+                return MEDIA_TYPES[".npy"], _as_npy(path, table, task, package)
             # Some editors put a byte-order mark before a text; the verifier, which reads programs' answers, takes none.
             return MEDIA_TYPES[path.suffix], content.removeprefix(BOM_UTF8) if path.suffix == ".json" else content
-        return MEDIA_TYPES[".npy"], _csv_as_npy(path, task, package)
+        return MEDIA_TYPES[".npy"], _as_npy(path, _csv(path), task, package)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _csv_as_npy(path: Path, task: HiddenTask, package: BuiltPackage) -> bytes:
+def _csv(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path)
+    except (ValueError, pd.errors.ParserError) as error:
+        raise SubmissionError(f"{path}: not a readable table ({error})", problem="malformed-submission") from None
+
+
+def _with_keys(path: Path, content: bytes, task: HiddenTask) -> pd.DataFrame | None:
+    """A Parquet or Arrow file that has columns beside the answer's, which may say what its rows are; None for others.
+
+    The verifier, which reads programs' answers, takes rows by their place alone.
+    """
+    if path.suffix not in {".parquet", ".arrow"}:
+        return None
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return None  # refused by the verifier's own reader, with what to install
+    source = pa.BufferReader(content)
+    try:
+        table = pq.read_table(source) if path.suffix == ".parquet" else pa.ipc.open_file(source).read_all()
+        if set(table.column_names) <= set(task.manifest.labels):
+            return None
+        frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError, ValueError):
+        return None  # refused by the verifier's own reader, with the reason
+    return frame
+
+
+def _as_npy(path: Path, table: pd.DataFrame, task: HiddenTask, package: BuiltPackage) -> bytes:
     """A table with a column for each label and all other axes as rows, as ``.npy`` of the submission's shape."""
     import numpy as np
     import pandas as pd
 
     labels, shape = list(task.manifest.labels), task.shape
-    try:
-        table = pd.read_csv(path)
-    except (ValueError, pd.errors.ParserError) as error:
-        raise SubmissionError(f"{path}: not a readable table ({error})", problem="malformed-submission") from None
     missing = [name for name in labels if name not in table.columns]
     if missing:
         raise SubmissionError(
@@ -260,7 +293,7 @@ def _csv_as_npy(path: Path, task: HiddenTask, package: BuiltPackage) -> bytes:
     if len(table) != rows:
         axes = " x ".join(task.manifest.submission_axes[:-1]) or task.manifest.submission_axes[0]
         raise SubmissionError(f"{path}: {len(table)} rows, expected {rows} ({axes})", problem="wrong-shape")
-    _check_times(path, table, package)
+    table = in_order(path, table, package)
     # Columns are taken by name: their order in the file does not matter, and other columns are left out.
     predictions = table[labels]
     for name in labels:
@@ -274,39 +307,3 @@ def _csv_as_npy(path: Path, task: HiddenTask, package: BuiltPackage) -> bytes:
     content = io.BytesIO()
     np.save(content, predictions.to_numpy(dtype=np.float64).reshape(shape), allow_pickle=False)
     return content.getvalue()
-
-
-TIME_COLUMNS = ("time", "date")
-"""Names of columns which, where a table has one, must hold the times that are predicted."""
-
-
-def _check_times(path: Path, table: pd.DataFrame, package: BuiltPackage) -> None:
-    """Refuse rows that are unsorted, repeated or of other times, where a table has a column of times.
-
-    Raises:
-        SubmissionError: a row has another time than expected; the message names the first one.
-    """
-    import numpy as np
-    import pandas as pd
-
-    from openfingym.kinds import kind_of
-
-    named = [name for name in TIME_COLUMNS if name in table.columns and name not in package.manifest.labels]
-    expected = kind_of(package.task).target_times(package.task.spec.contract, package.array)
-    if not named or expected is None:
-        return
-    # As UTC without a time zone, which is how the package has its times; a text that is no time is no match.
-    times = (
-        pd.to_datetime(table[named[0]], utc=True, format="ISO8601", errors="coerce")
-        .dt.tz_localize(None)
-        .to_numpy("datetime64[ns]")
-    )
-    wrong = times != expected
-    if wrong.any():
-        row = int(wrong.argmax())
-        wanted = np.datetime_as_string(expected[row], unit="auto")
-        raise SubmissionError(
-            f"{path}: row {row + 2}: {named[0]} is {table[named[0]].iloc[row]}, expected {wanted}; "
-            f"rows are in time order, each once ({', then '.join(package.manifest.submission_axes[:-1]) or 'row'})",
-            problem="malformed-submission",
-        )

@@ -18,6 +18,7 @@ from openfingym.verifiers.routes import (
     JSON,
     LIVE,
     MEDIA_TYPES,
+    PAST_FORECASTS,
     QUESTIONS,
     RECORDINGS,
     ROLLOUT,
@@ -55,7 +56,7 @@ logger = logging.getLogger(__name__)
 HEALTH = "/healthz"
 MAX_CONTROL_BYTES = 64 * 1024
 """Longest body of a request that neither submits nor steps."""
-BATCHES = frozenset({QUESTIONS, RECORDINGS})
+BATCHES = frozenset({QUESTIONS, RECORDINGS, PAST_FORECASTS})
 """Paths that the operator posts many things to at once."""
 MAX_BATCH_BYTES = 64 * 1024 * 1024
 """Longest body of a request to one of these."""

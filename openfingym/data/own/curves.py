@@ -150,7 +150,7 @@ def label_of(years: float) -> str:
 
 def _read(path: Path, stem: str) -> DataTable:
     """One file, whatever its form."""
-    frame = read_frame(path)
+    frame, head = read_frame(path)
     names = [str(name) for name in frame.columns]
     number = names[0] if names[0].lower() in NUMBERS and is_numeric(frame[names[0]]) else None
     maturity = next((name for name in names if name.lower() in MATURITIES), None)
@@ -166,12 +166,15 @@ def _read(path: Path, stem: str) -> DataTable:
     rest = [name for name in rest if name != curve]
     _require_form(path, maturity, columns, rest)
     frame = frame.assign(**{CURVE: stem if curve is None else names_in(frame[curve])})
-    steps: tuple[str, ...] = ()
+    steps = head
     if date is not None:
         frame = frame.assign(**{KEY: dates_of(frame[date], path)})
     else:
         frame = frame.assign(**{KEY: _numbers(frame, path, number, long=maturity is not None)})
-        steps = ("the rows have no date: they are known by their number, from 0",)
+        steps = (
+            *head,
+            "the rows have no date: they are known by their number, from 0",
+        )
     wide = _spread(frame, path, columns) if maturity is None else _gathered(frame, path, maturity, rest[0])
     return _table(wide, path, dated=date is not None, steps=steps)
 

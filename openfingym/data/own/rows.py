@@ -21,7 +21,7 @@ import numpy as np
 from openfingym.data.csvfile import require_printable
 from openfingym.data.dataset import suggestion
 from openfingym.data.own.cells import examples, left_out
-from openfingym.data.own.dates import date_column, dates_of
+from openfingym.data.own.dates import date_column, take_times
 from openfingym.data.own.graphs import hidden_order
 from openfingym.data.own.tables import (
     COUNTERS,
@@ -108,11 +108,11 @@ def read_own_rows(path: Path, target: str | None = None, content: bytes | None =
         UsageError: the file cannot be opened, or has no such target.
         DataError: it is malformed, has text where numbers are needed, or something has two rows at one date.
     """
-    frame = read_frame(path, content)
+    frame, _ = read_frame(path, content)
     date, first = date_column(frame), str(frame.columns[0])
     if first.lower() in (NUMBERS if date is None else COUNTERS) and is_numeric(frame[first]):
         frame = frame.drop(columns=first)
-    times = None if date is None else dates_of(frame.pop(date), path)
+    times, frame, _ = take_times(frame, path)
     # A target may be called "fund" or "item" and still be the number to predict.
     named = [name for name in frame.columns if name.lower() in IDS and name != target]
     if len(named) > 1:

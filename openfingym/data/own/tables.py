@@ -10,16 +10,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.data.csvfile import MISSING, csv_texts, repeated, require_printable
+from openfingym.data.csvfile import MISSING, require_printable
 from openfingym.data.own.cells import author_bytes, decoded, examples
-from openfingym.data.own.dates import DATES, dates_of
+from openfingym.data.own.dates import date_column, take_times
+from openfingym.data.own.headers import flattened, read_named, require_unlike
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -124,21 +125,19 @@ def _named(table: DataTable, stem: str) -> DataTable:
 
 def _read(path: Path) -> DataTable:
     """One file, whatever its form."""
-    frame = read_frame(path)
+    frame, head = read_frame(path)
     # An index that pandas wrote along is no data, whatever the other columns are.
     if frame.columns[0].lower() in COUNTERS and len(frame.columns) > 1 and is_numeric(frame[frame.columns[0]]):
         frame = frame.drop(columns=frame.columns[0])
     names = list(frame.columns)
-    stated = next((name for name in names if name.lower() in DATES), None)
-    if stated is None and names[0].lower() in NUMBERS and is_numeric(frame[names[0]]):
+    if date_column(frame) is None and names[0].lower() in NUMBERS and is_numeric(frame[names[0]]):
         frame = frame.drop(columns=names[0])
-    elif stated is None and not is_numeric(frame[names[0]]):
-        stated = names[0]
-    times = None if stated is None else dates_of(frame.pop(stated), path)
-    # Dates that occur again, with one column of text beside them: several rows a date, and the text says whose.
+    times, frame, found = take_times(frame, path, by_place=True)
+    steps = (*head, *found)
+    # One column of text beside the dates says whose row it is: of several rows a date, or of the one name of the file.
     texts = [name for name in frame.columns if not is_numeric(frame[name])]
-    if times is not None and len(texts) == 1 and times.duplicated().any():
-        return _long(frame, times, texts[0], path)
+    if times is not None and len(texts) == 1 and _says_whose(frame[texts[0]], times):
+        return _long(frame, times, texts[0], path, steps)
     if texts:
         # Rows of a file count from 1, and the header is the first.
         row = int((~is_number(frame[texts[0]])).argmax())
@@ -147,11 +146,18 @@ def _read(path: Path) -> DataTable:
             f"{path}, row {row + 2}, column {texts[0]!r}: {str(cell)!r} is not a number{truth_hint(cell)}; only a "
             "column of dates, and in a long table one of names, may hold text"
         )
-    return _ordered(frame, times, path)
+    return _ordered(frame, times, path, steps)
 
 
-def read_frame(path: Path, content: bytes | None = None) -> pd.DataFrame:
-    """A file's columns, each with a name of its own: of CSV as texts, of Parquet as they are.
+def _says_whose(cells: pd.Series, times: pd.DatetimeIndex) -> bool:
+    """Whether a column of text names what each row is of: several rows have one date, or all rows one name."""
+    names = set(names_in(cells))
+    return bool(times.duplicated().any()) or (len(names) == 1 and "" not in names)
+
+
+def read_frame(path: Path, content: bytes | None = None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """A file's columns, each with a name of its own: of CSV as texts, of Parquet as they are; and what was done to name
+    them.
 
     Args:
         path: path of the file.
@@ -161,18 +167,12 @@ def read_frame(path: Path, content: bytes | None = None) -> pd.DataFrame:
         UsageError: the file cannot be opened, or is a Parquet file and pyarrow is not installed.
         DataError: it is malformed, two columns have one name, or there is no row.
     """
-    frame = _frame(path, author_bytes(path) if content is None else content)
+    frame, steps = _frame(path, author_bytes(path) if content is None else content)
     frame.columns = [str(name).strip() for name in frame.columns]
-    _require_unlike(frame.columns, path)
+    require_unlike(list(frame.columns), path)
     if not len(frame):
         raise DataError(f"{path}: there is a header but no row below it")
-    return frame
-
-
-def _require_unlike(names: Iterable[str], path: Path) -> None:
-    """Refuse columns of which two have the same name."""
-    if twice := repeated(names):
-        raise DataError(f"{path}: columns with the same name: {examples(twice)}; give each a name of its own")
+    return frame, steps
 
 
 def _require_commas(text: str, path: Path) -> None:
@@ -187,8 +187,8 @@ def _require_commas(text: str, path: Path) -> None:
             )
 
 
-def _frame(path: Path, content: bytes) -> pd.DataFrame:
-    """The file's columns: of CSV as texts, of Parquet as they are."""
+def _frame(path: Path, content: bytes) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The file's columns: of CSV as texts, of Parquet as they are; and what was done to name them."""
     import pandas as pd
 
     if path.suffix.lower() in {".parquet", ".pq"}:
@@ -198,20 +198,20 @@ def _frame(path: Path, content: bytes) -> pd.DataFrame:
             raise UsageError(f"{path}: reading Parquet needs pyarrow: pip install 'openfingym[arrow]'") from None
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: not a readable Parquet file ({error})") from None
+        steps: tuple[str, ...] = ()
+        if isinstance(frame.columns, pd.MultiIndex):
+            steps = (f"{frame.columns.nlevels} levels of columns made into names of columns",)
+            frame.columns = flattened(frame.columns)
         if not isinstance(frame.index, pd.RangeIndex):
             # A level may be called as a column is, which is refused with all names that occur twice.
             frame = frame.reset_index(names=_index_names(frame), allow_duplicates=True)
-        return _without_bytes(frame, path)
+        return _without_bytes(frame, path), steps
     if Path(path.name.removesuffix(".gz")).suffix.lower() not in {".csv", ".txt"}:
         raise UsageError(f"{path}: no table is read from such a file; known: .csv, .csv.gz, .parquet")
     text = decoded(content, path)
     _require_commas(text, path)
     try:
-        # pandas calls the second of two columns "a" "a.1", so that the header is looked at before.
-        header = csv_texts(io.StringIO(text), header=None, nrows=1).iloc[0]
-        # Columns without a name are told apart by their number.
-        _require_unlike((name for cell in header if (name := str(cell).strip())), path)
-        return csv_texts(io.StringIO(text))
+        return read_named(text, path)
     except pd.errors.EmptyDataError:
         raise DataError(f"{path}: the file is empty; expected a header line and at least one row") from None
     except ValueError as error:
@@ -290,38 +290,41 @@ def names_in(cells: pd.Series) -> pd.Series:
     return cells.astype(str).str.strip().where(cells.notna(), "")
 
 
-def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path) -> DataTable:
+def _long(frame: pd.DataFrame, times: pd.DatetimeIndex, key: str, path: Path, steps: tuple[str, ...]) -> DataTable:
     """Make a long table wide: one row for each date, and a channel for each name and column of values."""
     import pandas as pd
 
     names = names_in(frame[key])
-    frame = frame.drop(columns=key).set_index(pd.MultiIndex.from_arrays([times, names], names=["time", key]))
+    # Levels without names, which a column may have.
+    frame = frame.drop(columns=key).set_index(pd.MultiIndex.from_arrays([times, names], names=[None, None]))
     if frame.index.duplicated().any():
         when, who = frame.index[frame.index.duplicated()][0]
         raise DataError(f"{path}: {who!r} has two rows at {when.isoformat()}")
     values = list(frame.columns)
     if not values:
         raise DataError(f"{path}: a long table needs a column of values beside {key!r}")
-    wide = floats_of(frame).unstack(level=key).sort_index()  # noqa: PD010 - of an index
+    wide = floats_of(frame).unstack(level=1).sort_index()  # noqa: PD010 - of an index
     columns: list[Any] = list(wide.columns)
     channels = tuple(who if len(values) == 1 else f"{who}_{name}" for name, who in columns)
-    step = f"a long table: {len(set(frame.index.get_level_values(1)))} names in column {key!r} made into channels"
+    count = len(set(frame.index.get_level_values(1)))
+    step = f"a long table: {count} name{'s' * (count != 1)} in column {key!r} made into channels"
     stamps = wide.index.to_numpy().astype("datetime64[ns]")
-    return DataTable(stamps, channels, np.ascontiguousarray(wide.to_numpy(dtype=np.float64)), (step,))
+    return DataTable(stamps, channels, np.ascontiguousarray(wide.to_numpy(dtype=np.float64)), (*steps, step))
 
 
-def _ordered(frame: pd.DataFrame, times: pd.DatetimeIndex | None, path: Path) -> DataTable:
+def _ordered(frame: pd.DataFrame, times: pd.DatetimeIndex | None, path: Path, steps: tuple[str, ...] = ()) -> DataTable:
     if not len(frame.columns):
         raise DataError(f"{path}: there is no column of values")
     values = floats_of(frame).to_numpy(dtype=np.float64)
     channels = tuple(str(name) for name in frame.columns)
     if times is None:
         step = "the rows have no date: they are known by their number, from 0"
-        return DataTable(None, channels, np.ascontiguousarray(values), (step,))
+        return DataTable(None, channels, np.ascontiguousarray(values), (*steps, step))
     if times.has_duplicates:
         raise DataError(f"{path}: {times[times.duplicated()][0].isoformat()} occurs twice; a date has one row")
     order = np.argsort(times.to_numpy())
-    steps = () if times.is_monotonic_increasing else ("rows sorted by date",)
+    if not times.is_monotonic_increasing:
+        steps = (*steps, "rows sorted by date")
     stamps = times.to_numpy()[order].astype("datetime64[ns]")
     return DataTable(stamps, channels, np.ascontiguousarray(values[order]), steps)
 

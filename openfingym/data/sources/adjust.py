@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from openfingym.data.sources.consistency import cash_by_row
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.sources.table import CorporateAction
+    from openfingym.task import Frequency
 
 Reinvestment = Literal["prior-close", "ex-close"]
 """At which close a dividend is taken to be reinvested; see :func:`adjusted_prices`."""
@@ -64,6 +66,8 @@ def adjusted_prices(
     actions: Sequence[CorporateAction],
     *,
     reinvested_at: Reinvestment = "prior-close",
+    frequency: Frequency = "daily",
+    currency: str = "",
 ) -> NDArray[np.float64]:
     """Close adjusted for dividends, so that its ratios are total returns.
 
@@ -80,33 +84,22 @@ def adjusted_prices(
         actions: corporate actions of one symbol, with dividends in cash per share as counted today, as Yahoo gives
             them. An ex-date without a row counts from the next row that has a price.
         reinvested_at: the convention by which dividends are reinvested.
+        frequency: how long the bars are: a dividend within a week or month counts in its bar.
+        currency: currency of the prices; empty where it is not known.
 
     Returns:
         float64[n]; equal to ``close`` from the last ex-date on.
 
     Raises:
-        DataError: the arrays do not fit together, or a dividend is not below the price before it.
+        DataError: the arrays do not fit together, or a dividend is in another currency or not below the price before
+            it.
     """
     if close.shape != times.shape or close.ndim != 1:
         raise DataError(f"close and times must be of one length, found {list(close.shape)} and {list(times.shape)}")
-    paid: dict[int, float] = {}
-    days = times.astype("datetime64[D]")
-    priced = np.flatnonzero(~np.isnan(close))
-    for action in actions:
-        if action.kind == "split":
-            continue
-        # Position among the priced rows of the first one on or after the ex-date.
-        position = int(np.searchsorted(days[priced], np.datetime64(action.day, "D")))
-        # Before the first price there is nothing to adjust, and after the last no ex-date yet.
-        if 0 < position < len(priced):
-            paid[position] = paid.get(position, 0.0) + action.value
+    priced = np.flatnonzero(close > 0.0)
     factors = np.ones(len(close))
-    for position, cash in paid.items():
-        before, ex = float(close[priced[position - 1]]), float(close[priced[position]])
-        if cash >= before:
-            raise DataError(
-                f"{days[priced[position]]}: a dividend of {cash} is not below the price of {before} the day before"
-            )
-        factors[: priced[position]] *= 1.0 - cash / before if reinvested_at == "prior-close" else ex / (ex + cash)
+    for row, cash in cash_by_row(close, times, actions, frequency=frequency, currency=currency).items():
+        before, ex = float(close[priced[np.searchsorted(priced, row) - 1]]), float(close[row])
+        factors[:row] *= 1.0 - cash / before if reinvested_at == "prior-close" else ex / (ex + cash)
     adjusted: NDArray[np.float64] = close * factors
     return adjusted

@@ -8,7 +8,7 @@ and leaves a note.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
@@ -66,7 +66,9 @@ class CorporateAction:
     day: date
     kind: Literal["split", "dividend", "capital-gain"]
     value: float
-    """For a split, new shares per old share; otherwise cash in the quote's currency, per share as counted today."""
+    """For a split, new shares per old share; otherwise cash per share as counted today."""
+    currency: str = ""
+    """Currency of the cash; empty where the publisher does not state it, which means that of the quote."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,8 @@ class Table:
     provenance: DataProvenance
     actions: tuple[CorporateAction, ...] = ()
     """Splits and dividends, never applied to ``values`` by us; see :mod:`openfingym.data.sources.adjust`."""
+    currencies: Mapping[str, str] = field(default_factory=dict)
+    """Currency of each symbol's prices, as the publisher spells it; empty where it states none."""
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.times), len(self.columns)):

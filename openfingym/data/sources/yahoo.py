@@ -22,6 +22,7 @@ import numpy as np
 from openfingym.data.sources.source import SourceRequest
 from openfingym.data.sources.table import Block, CorporateAction, DataProvenance, Table, day_mask, join
 from openfingym.data.sources.wire import NotPublishedError
+from openfingym.data.sources.yahoo_clock import bar_dates, live_rows
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class Yahoo:
             f"{' or '.join(currencies)} per share; volume in shares",
             DataProvenance(self.name, self.publisher, self.licence, PARSER, tuple(origins), notes),
             tuple(action for chart in charts.values() for action in chart.actions),
+            {symbol: chart.currency for symbol, chart in charts.items()},
         )
 
     def _url(self, symbol: str, start: date, end: date, interval: str) -> str:
@@ -159,15 +161,11 @@ def read_chart(
             f"yahoo: the answer for {symbol} is not of the known form ({error!r}); the format has changed"
         ) from error
     notes = _remarks(values, columns, currency, symbol)
-    unfinished = _unfinished(stamps, meta)
-    if unfinished.any():
-        notes.append(f"{symbol}: {int(unfinished.sum())} row of the session still open dropped")
-        stamps, values = stamps[~unfinished], values[~unfinished]
+    live = live_rows(stamps, meta, zone, interval)
+    if live.any():
+        notes.append(f"{symbol}: {int(live.sum())} rows of a bar that was not finished dropped")
+        stamps, values = stamps[~live], values[~live]
     times = _times(stamps, zone, interval)
-    # Yahoo appends the current quote as a row of its own, which for bars of a day has the date of the row before.
-    if len(times) > 1 and times[-1] == times[-2]:
-        notes.append(f"{symbol}: a second, live row for {times[-1].astype('datetime64[D]')} dropped")
-        times, values = times[:-1], values[:-1]
     keep = day_mask(times, start, end)
     if not keep.any():
         raise NotPublishedError(f"yahoo: {symbol} has no complete rows in the period asked for")
@@ -217,23 +215,10 @@ def _remarks(values: NDArray[np.float64], columns: tuple[str, ...], currency: st
     return notes
 
 
-def _unfinished(stamps: NDArray[np.int64], meta: Mapping[str, Any]) -> NDArray[np.bool_]:
-    """Rows of a session that had not ended when Yahoo answered."""
-    session = (meta.get("currentTradingPeriod") or {}).get("regular") or {}
-    stated: tuple[Any, ...] = meta.get("regularMarketTime"), session.get("start"), session.get("end")
-    if None in stated:
-        return np.zeros(len(stamps), dtype=bool)
-    # By Yahoo's own clock, which is the time of its last quote, and not by ours.
-    now, opens, closes = (int(second) for second in stated)
-    during = opens <= now < closes
-    return (stamps >= opens) & during
-
-
 def _times(stamps: NDArray[np.int64], zone: ZoneInfo, interval: str) -> NDArray[np.datetime64]:
     if interval not in BAR_DAYS:
         return stamps.astype("datetime64[s]").astype("datetime64[ns]")
-    days = [datetime.fromtimestamp(stamp, zone).date() for stamp in stamps.tolist()]
-    return np.array(days, dtype="datetime64[D]").astype("datetime64[ns]")
+    return bar_dates(stamps, zone, interval).astype("datetime64[ns]")
 
 
 def _actions(events: Mapping[str, Any], symbol: str, zone: ZoneInfo) -> list[CorporateAction]:
@@ -242,8 +227,11 @@ def _actions(events: Mapping[str, Any], symbol: str, zone: ZoneInfo) -> list[Cor
         CorporateAction(symbol, _day(event, zone), "split", float(event["numerator"]) / float(event["denominator"]))
         for event in splits
     ]
-    actions += [CorporateAction(symbol, _day(event, zone), "dividend", float(event["amount"])) for event in dividends]
-    actions += [CorporateAction(symbol, _day(event, zone), "capital-gain", float(event["amount"])) for event in gains]
+    for kind, events_of_kind in (("dividend", dividends), ("capital-gain", gains)):
+        actions += [
+            CorporateAction(symbol, _day(event, zone), kind, float(event["amount"]), str(event.get("currency") or ""))
+            for event in events_of_kind
+        ]
     for action in actions:
         if not (math.isfinite(action.value) and action.value > 0.0):
             raise DataError(f"yahoo: {symbol} has a {action.kind} of {action.value} on {action.day}")

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from openfingym.data.sources.adjust import split_factors
+from openfingym.data.sources.consistency import require_consistent
 from openfingym.data.sources.wire import NotPublishedError
 from openfingym.data.sources.yahoo import Yahoo, read_chart
 from openfingym.errors import DataError, UsageError
@@ -79,11 +80,15 @@ class YahooPrices:
         if min(reply.at_ns, now_ns) < session.closes_ns + SETTLES_NS:
             return NotYet(f"the session of {session.day} has not closed, or its close has not settled", reply.url)
         try:
-            chart = read_chart(reply.body, symbol, "1d", start=session.day, end=session.day)
+            chart = read_chart(reply.body, symbol, "1d")
         except NotPublishedError as error:
             return NotYet(str(error), reply.url)
-        _, columns, values = chart.block
-        close = float(values[0, columns.index("close")])
+        times, columns, values = chart.block
+        closes = values[:, columns.index("close")]
+        # A split that Yahoo lists and has not applied would be undone all the same.
+        require_consistent(symbol, closes, np.asarray(times), chart.actions, frequency="daily")
+        of_day = closes[np.asarray(times).astype("datetime64[D]") == np.datetime64(session.day, "D")]
+        close = float(of_day[0]) if of_day.size else math.nan
         if math.isnan(close):
             return NotYet(f"there is no close of {session.day}", reply.url)
         days = np.array([min(session.day, basis)], dtype="datetime64[D]")

@@ -1,4 +1,5 @@
-"""Manifold: a market is final when it is resolved, to YES, NO, a probability (MKT), an answer, or not at all (CANCEL).
+"""Manifold: a market is final when it is resolved, to YES, NO, a probability (MKT), an answer, several answers with the
+share of each (CHOOSE_MULTIPLE), or not at all (CANCEL).
 
 The probability that a market shows is never taken for what it pays, unless it is resolved to that probability.
 """
@@ -164,8 +165,7 @@ def _of_several(question: Question, market: dict[str, Any], url: str, kept: dict
         at_ns = instant_ns(market.get("resolutionTime"))
         return ProviderAnswer("void", reason="cancelled", source=url, evidence=kept, provider_ns=at_ns)
     alone = market.get("shouldAnswersSumToOne") is False
-    # A market that is resolved to one answer names its id, and that answer takes all.
-    won = {str(answer["id"]) for answer in answers} & {str(market.get("resolution"))} if decided else set()
+    shares = _shares(market, answers) if decided else {}
     pays: list[Decimal] = []
     for at in wanted:
         answer = answers[at]
@@ -174,9 +174,11 @@ def _of_several(question: Question, market: dict[str, Any], url: str, kept: dict
         if answer.get("resolution") == "CANCEL":
             return ProviderAnswer("void", reason="cancelled", source=url, evidence=kept)
         paid = _pays(answer)
-        if won:
-            all_or_none = Decimal(str(answer["id"]) in won)
-            paid = all_or_none if paid in {None, all_or_none} else None
+        if shares:
+            share = shares.get(str(answer["id"]), Decimal(0))
+            # The probability of an answer that is resolved to MKT is what it showed, and not what it pays.
+            own = _FIXED.get(str(answer.get("resolution")))
+            paid = share if own in {None, share} else None
         if paid is None:
             why = f"its answer {labels[at][:60]!r} does not say what it pays, or contradicts the market"
             return ProviderAnswer("waiting", reason=why, source=url, evidence=kept)
@@ -191,6 +193,32 @@ def _of_several(question: Question, market: dict[str, Any], url: str, kept: dict
         return ProviderAnswer("void", reason=why, source=url, evidence=kept, provider_ns=at_ns)
     truth = truth_of(question, question.outcomes, pays, "")
     return ProviderAnswer("resolved", truth, source=url, evidence=kept, provider_ns=at_ns)
+
+
+def _shares(market: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> dict[str, Decimal]:
+    """What YES pays for each answer of a resolved market that pays any, by its id; empty where the market does not say.
+
+    A market that is resolved to one answer names its id, and that answer takes all; one that is resolved to several
+    names their weights, of which Manifold pays each its share of the sum.
+
+    Raises:
+        DataError: a weight is no positive number, or of no answer.
+    """
+    ids, resolution = {str(answer["id"]) for answer in answers}, str(market.get("resolution"))
+    if resolution in ids:
+        return {resolution: Decimal(1)}
+    if resolution not in {"CHOOSE_MULTIPLE", "MKT"} or market.get("shouldAnswersSumToOne") is False:
+        return {}
+    stated = market.get("resolutions")
+    if not isinstance(stated, dict) or not stated:
+        return {}
+    weights = {str(name): exact(weight, "a weight of its resolutions", 0, None) for name, weight in stated.items()}
+    total = sum(weights.values(), Decimal(0))
+    if unknown := sorted(weights.keys() - ids):
+        raise DataError(f"market {market.get('id')} is resolved to {unknown[0][:40]!r}, which is none of its answers")
+    if not total:
+        raise DataError(f"market {market.get('id')} is resolved to answers of no weight")
+    return {name: weight / total for name, weight in weights.items() if weight}
 
 
 def _pays(resolved: Mapping[str, Any]) -> Decimal | None:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     Places = NDArray[np.integer[Any]]
 
 
+DATA_KINDS = ("real", "replayed", "simulated")
+"""Kinds of data, in the order of reports: truths that came after the forecasts, truths of a past that a clock was moved
+through, and truths that are made up."""
+
+
 class ForecasterId(NamedTuple):
     """A forecaster: an agent of one version, of one principal."""
 
@@ -73,8 +78,8 @@ class ScoredQuestions:
     """Class of the time from deadline to evaluation."""
     week: Coded
     """ISO week of the deadline, such as ``2026-W48``."""
-    simulated: NDArray[np.bool_]
-    """Whether the truth is made up."""
+    data_kind: NDArray[np.int8]
+    """Index of the kind of data in :data:`DATA_KINDS`."""
     deadline_ns: NDArray[np.int64]
     """Deadline of the answers, in nanoseconds since the epoch."""
     evaluation_ns: NDArray[np.int64]
@@ -143,7 +148,7 @@ class Forecasts:
 
 TEXTS = ("form", "category", "market", "round", "horizon", "week")
 """Columns of questions that are texts."""
-NUMBERS = ("simulated", "deadline_ns", "evaluation_ns", "truth", "level")
+NUMBERS = ("data_kind", "deadline_ns", "evaluation_ns", "truth", "level")
 """Columns of questions that are numbers."""
 COLUMNS = ("forecaster", "question", "weight", "p", "loss", "naive_loss", "market_loss", "correct")
 """Columns of forecasts."""

@@ -16,7 +16,11 @@ from openfingym.reports.forecasts.standings import ForecasterPair, ForecasterSta
 from openfingym.reports.page import document, kind_notice
 from openfingym.version import __version__
 
-KINDS = {"real": "Real questions.", "simulated": "SIMULATED questions: their truths are made up, not observed."}
+KINDS = {
+    "real": "Real questions.",
+    "replayed": "REPLAYED questions: of a past whose truths are real, and which a model may have read.",
+    "simulated": "SIMULATED questions: their truths are made up, not observed.",
+}
 TITLES = {
     "events": ("Probabilities of events", "Loss: Brier score, 0 to 1; 0.25 is always saying one half."),
     "choices": ("Choices", "Loss: 1 less the payout of the outcome that was chosen."),

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.errors import StoreError, UsageError
-from openfingym.reports.forecasts.columns import Coded, ForecasterId, Forecasts, ScoredQuestions
+from openfingym.questions.question import REPLAYED
+from openfingym.reports.forecasts.columns import DATA_KINDS, Coded, ForecasterId, Forecasts, ScoredQuestions
 
 if TYPE_CHECKING:
     import sqlite3
@@ -55,8 +56,8 @@ FIRST_VERSION = 7
 MOST_FORECASTERS = 1 << 20
 """Most forecasters: 20 bits, which with 31 bits for a question and 2 for ``correct`` are the 53 bits of a float64."""
 QUESTIONS = """
-SELECT category, market, round, form, provider, clock, questions.id, simulated, deadline_ns, evaluation_ns, value,
-    CASE form WHEN 'interval' THEN json_extract(content, '$.levels[0]') END
+SELECT category, market, round, form, provider, clock, questions.id, clock, simulated, deadline_ns, evaluation_ns,
+    value, CASE form WHEN 'interval' THEN json_extract(content, '$.levels[0]') END
 FROM questions LEFT JOIN resolutions ON question = questions.id AND n = 1
 WHERE state = 'scored'
 """
@@ -142,7 +143,7 @@ def _read(connection: sqlite3.Connection, where: Where) -> Forecasts:
         )
     rows = connection.execute(QUESTIONS).fetchall()
     rows = _chosen(rows, where, ("category", "market", "round", "form", "provider", "clock"))
-    ids, *columns = zip(*[row[6:] + row[:4] for row in rows], strict=True) if rows else ((),) * 10
+    ids, *columns = zip(*[row[6:] + row[:4] for row in rows], strict=True) if rows else ((),) * 11
     questions = _questions(columns)
     everybody = connection.execute("SELECT agent, version, principal, id FROM forecasters ORDER BY id").fetchall()
     if everybody and everybody[-1][3] >= MOST_FORECASTERS:
@@ -179,7 +180,8 @@ def _matrix(rows: Iterable[tuple[float, ...]], columns: int) -> Floats:
 
 def _questions(columns: Sequence[Sequence[Any]]) -> ScoredQuestions:
     """Questions from the columns of the query, without their ids."""
-    simulated, deadline, evaluation, value, level, category, market, name, form = columns
+    clock, simulated, deadline, evaluation, value, level, category, market, name, form = columns
+    kinds = [DATA_KINDS.index(data_kind(name, bool(made_up))) for name, made_up in zip(clock, simulated, strict=True)]
     deadline_ns, evaluation_ns = (np.array(moments, dtype=np.int64) for moments in (deadline, evaluation))
     horizon = np.searchsorted([hours * _HOUR_NS for hours, _ in HORIZONS], evaluation_ns - deadline_ns)
     # Days since the epoch of the Monday of each deadline's week; the first of January 1970 was a Thursday.
@@ -192,12 +194,17 @@ def _questions(columns: Sequence[Sequence[Any]]) -> ScoredQuestions:
         Coded.of(name),
         Coded((*(text for _, text in HORIZONS), LONGEST_HORIZON), horizon),
         Coded(tuple(map(_week, weeks.tolist())), week),
-        np.array(simulated, dtype=np.bool_),
+        np.array(kinds, dtype=np.int8),
         deadline_ns,
         evaluation_ns,
         np.array(value, dtype=np.float64),
         np.array(level, dtype=np.float64),
     )
+
+
+def data_kind(clock: str, simulated: bool) -> str:
+    """The kind of data of a question that is asked by a clock, whose truth the ledger says is made up or not."""
+    return "simulated" if simulated else "replayed" if clock.startswith(REPLAYED) else "real"
 
 
 def _week(day: int) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from openfingym.reports.forecasts.calibration import Calibration, calibrations
-from openfingym.reports.forecasts.columns import ForecasterId, Forecasts
+from openfingym.reports.forecasts.columns import DATA_KINDS, ForecasterId, Forecasts
 from openfingym.reports.forecasts.difficulty import components, normal_equations
 from openfingym.reports.forecasts.estimates import NOTHING, BlockEstimate, ratio
 from openfingym.reports.forecasts.figures import Figures, Slice, figures_of, slices_of
@@ -76,7 +76,7 @@ class Track:
     """The forecasts on one kind of data whose losses can be compared."""
 
     data_kind: str
-    """``real`` or ``simulated``."""
+    """One of :data:`~openfingym.reports.forecasts.columns.DATA_KINDS`."""
     name: str
     """One of ``events``, ``choices``, ``values``, ``quantiles`` and ``intervals``."""
     forecasts: int
@@ -157,15 +157,14 @@ def forecast_report(ledger: Path, *, where: Where | None = None, seed: int = 0) 
     names = list(dict.fromkeys(TRACKS.values()))
     places = np.array([names.index(name) for name in TRACKS.values()])
     track = places[form[questions.form.codes]] if len(form) else np.zeros(0, dtype=np.int64)
-    for simulated in (False, True):
+    for code, kind in enumerate(DATA_KINDS):
         # Who answers a question of any track in a round takes part in the round.
-        of_kind = questions.simulated[forecasts.question] == simulated
+        of_kind = questions.data_kind[forecasts.question] == code
         attended = np.zeros((len(forecasts.forecasters), len(questions.round.names)), dtype=np.bool_)
         attended[forecasts.forecaster[of_kind], questions.round.codes[forecasts.question[of_kind]]] = True
         for number, name in enumerate(names):
-            asked = (track == number) & (questions.simulated == simulated)
+            asked = (track == number) & (questions.data_kind == code)
             if asked[forecasts.question].any():
-                kind = "simulated" if simulated else "real"
                 tracks.append(_track(kind, name, forecasts.of(asked), attended, seed))
     return ForecastReport(
         tuple(tracks),

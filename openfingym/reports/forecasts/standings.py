@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from openfingym.errors import UsageError
-from openfingym.metrics.significance import diebold_mariano
+from openfingym.metrics.significance import HORIZONS_NEEDED, diebold_mariano
 from openfingym.reports.forecasts.difficulty import NormalEquations, adjusted, drawn
 from openfingym.reports.forecasts.estimates import BlockEstimate, design, standard_error
 from openfingym.reports.statistics import FEWEST_UNITS, holm
@@ -53,7 +53,7 @@ class ForecasterPair:
     """Difference that such a comparison finds with a chance of 80 % at a level of 5 %, before any adjustment; None with
     too few blocks."""
     statistic: float | None
-    """Statistic of the test of Diebold and Mariano, with the correction of Harvey, Leybourne and Newbold; None with too
+    """Statistic of the test of Diebold and Mariano, with a long-run variance from cosine transforms; None with too
     few blocks, or if it is infinite."""
     p_value: float | None
     """p-value of the test; None with too few blocks."""
@@ -142,13 +142,13 @@ def _test(part: Floats, whole: Floats, overlap: int) -> tuple[float, float] | No
         Statistic and p-value; None with too few blocks.
     """
     blocks = len(whole)
-    if design(blocks, overlap, 0) is None:
+    if design(blocks, overlap, 0) is None or (overlap > 1 and blocks < HORIZONS_NEEDED * overlap):
         return None
     shares = blocks * part / whole.sum()
     # Losses that are equal but for rounding are equal: rounding must not decide a test.
     shares[np.abs(shares) < 1e-13] = 0.0
     try:
-        test = diebold_mariano(shares, np.zeros(blocks), overlap, small_sample=True)
+        test = diebold_mariano(shares, np.zeros(blocks), overlap)
     except UsageError:
         # The difference is the same in every block, so that there is no t. A sign test remains: under the hypothesis,
         # each of the blocks that do not overlap has either sign with an even chance.

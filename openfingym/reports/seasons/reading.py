@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.reports.forecasts.columns import ForecasterId
-from openfingym.reports.forecasts.reading import opened
+from openfingym.reports.forecasts.columns import DATA_KINDS, ForecasterId
+from openfingym.reports.forecasts.reading import data_kind, opened
 from openfingym.reports.seasons.columns import SeasonColumns, SeasonQuestion
 
 if TYPE_CHECKING:
     from openfingym.reports.seasons.records import SeasonRecords
 
-KINDS = ("real", "replayed", "simulated")
-"""Kinds of data, in the order of the report."""
 FORMS = ("value", "probability")
 """Forms of the questions of a season."""
-REPLAYED = "replayed/"
-"""Prefix of the names of replayed clocks."""
 QUESTIONS = """
 SELECT questions.id, name, content, form, market, round, clock, generated_ns, deadline_ns, evaluation_ns, simulated,
     state, reason, value, evidence, kind
@@ -54,11 +50,11 @@ def read_season(ledger: Path, series: str, records: SeasonRecords) -> list[Seaso
     with opened(ledger) as connection:
         asked = connection.execute(QUESTIONS, _bounds(series)).fetchall()
         answered = connection.execute(FORECASTS, _bounds(series)).fetchall()
-    questions: dict[str, dict[int, SeasonQuestion]] = {kind: {} for kind in KINDS}
+    questions: dict[str, dict[int, SeasonQuestion]] = {kind: {} for kind in DATA_KINDS}
     for row in asked:
         question = _question(row, records)
         if question is not None:
-            questions[_kind(row)][row[0]] = question
+            questions[data_kind(row[6], bool(row[10]))][row[0]] = question
     return [_columns(kind, of_kind, answered, records) for kind, of_kind in questions.items() if of_kind]
 
 
@@ -86,12 +82,6 @@ def _bounds(series: str) -> dict[str, str]:
     """The names between which those of the rounds of a series are, which begin with the series and a slash."""
     # By two comparisons, for which SQLite uses its index, unlike for LIKE.
     return {"first": f"{series}/", "behind": f"{series}{chr(ord('/') + 1)}"}
-
-
-def _kind(row: Sequence[Any]) -> str:
-    """The kind of data of a question."""
-    clock, simulated = row[6], row[10]
-    return "simulated" if simulated else "replayed" if clock.startswith(REPLAYED) else "real"
 
 
 def _question(row: Sequence[Any], records: SeasonRecords) -> SeasonQuestion | None:

@@ -218,10 +218,6 @@ def _target_days(package: BuiltPackage) -> list[str]:
     )
 
 
-def _swapped(table: pd.DataFrame) -> pd.DataFrame:
-    return table.iloc[[0, 2, 1, *range(3, len(table))]]
-
-
 def _doubled(table: pd.DataFrame) -> pd.DataFrame:
     return table.iloc[[0, 0, *range(2, len(table))]]
 
@@ -233,7 +229,10 @@ TABLES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
         lambda t: t.assign(beta=["much" if i == 4 else v for i, v in enumerate(t["beta"])]),
         "row 6, column 'beta': 'much' is not",
     ),
-    "unsorted": (_swapped, r"row 3: date is .*, expected .*; rows are in time order, each once \(window, then step\)"),
+    "half a key": (lambda t: t.assign(window=0), "has a column window and none called step"),
+    "a number that is none": (lambda t: t.assign(id=-1), "row 2: id is -1, expected a whole number from 0 to 79"),
+    "a number twice": (lambda t: t.assign(id=[0, 0, *range(2, len(t))]), "rows 2 and 3 have the same 'id'"),
+    "two orders": (lambda t: t.assign(id=range(len(t))[::-1]), "date and 'id' put its rows in two orders"),
     "a row twice": (_doubled, r"row 3: date is .*, expected"),
     "no date": (
         lambda t: t.assign(date=["soon" if i == 9 else v for i, v in enumerate(t["date"])]),
@@ -252,6 +251,45 @@ def test_a_table_that_does_not_fit_names_row_and_column(case: str, forecast: Bui
     damage(table).to_csv(path, index=False)
     with pytest.raises(SubmissionError, match=words):
         score_files(forecast, path, forecast.truth)
+
+
+KEYS: dict[str, Callable[[BuiltPackage], dict[str, object]]] = {
+    "Date": lambda package: {"Date": _target_days(package)},
+    "timestamp": lambda package: {"timestamp": [f"{day}T00:00:00Z" for day in _target_days(package)]},
+    "axes": lambda package: {"window": np.repeat(np.arange(16), 5), "Step": np.tile(np.arange(5), 16)},
+    "id": lambda package: {"id": np.arange(80)},
+    "all": lambda package: {"id": np.arange(80), "window": np.repeat(np.arange(16), 5),
+                            "step": np.tile(np.arange(5), 16), "date": _target_days(package)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+@pytest.mark.parametrize("keys", KEYS)
+def test_rows_are_ordered_by_the_keys_that_a_table_has(
+    keys: str, suffix: str, forecast: BuiltPackage, tmp_path: Path
+) -> None:
+    values = near_truth(forecast)
+    table = _table(forecast, values).assign(**KEYS[keys](forecast)).sample(frac=1.0, random_state=3)
+    path = tmp_path / f"answer{suffix}"
+    if suffix == ".csv":
+        table.to_csv(path, index=False)
+    elif suffix == ".parquet":
+        table.to_parquet(path)
+    else:
+        table.reset_index(drop=True).to_feather(path, compression="uncompressed")
+    assert score_files(forecast, path, forecast.truth) == score_files(forecast, saved(tmp_path, values), forecast.truth)
+
+
+def test_nodes_are_ordered_by_their_numbers(packages: dict[str, BuiltPackage], tmp_path: Path) -> None:
+    package = packages["nodes"]
+    values = near_truth(package)
+    table = pd.DataFrame({"node": np.arange(len(values)), package.manifest.labels[0]: values.ravel()})
+    table.sample(frac=1.0, random_state=3).to_csv(tmp_path / "answer.csv", index=False)
+    found = score_files(package, tmp_path / "answer.csv", package.truth)
+    assert found == score_files(package, saved(tmp_path, values), package.truth)
+    table.rename(columns={"node": "time"}).to_csv(tmp_path / "answer.csv", index=False)
+    with pytest.raises(SubmissionError, match="have no times"):
+        score_files(package, tmp_path / "answer.csv", package.truth)
 
 
 def test_a_truth_that_does_not_fit_is_refused(packages: dict[str, BuiltPackage], tmp_path: Path) -> None:

@@ -48,17 +48,20 @@ _OTHERS = (
 """Questions that were asked in somebody else's rollout."""
 
 
-def known(connection: sqlite3.Connection, name: str) -> LedgerQuestion | None:
-    """A question by its id; None where there is none."""
-    row = connection.execute(
-        "SELECT questions.id, content, simulated, rollouts.principal FROM questions LEFT JOIN rollout_questions"
-        " ON question = questions.id LEFT JOIN rollouts ON rollouts.id = rollout_id WHERE name = ?",
-        (name,),
-    ).fetchone()
-    if row is None:
-        return None
-    question = Question.from_dict(json.loads(row["content"]))
-    return LedgerQuestion(row["id"], question, bool(row["simulated"]), row["principal"])
+def known(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, LedgerQuestion]:
+    """Questions by their ids, without those that are not in the ledger."""
+    rows = connection.execute(
+        "SELECT name, questions.id, content, simulated, rollouts.principal FROM questions LEFT JOIN rollout_questions"
+        " ON question = questions.id LEFT JOIN rollouts ON rollouts.id = rollout_id"
+        " WHERE name IN (SELECT value FROM json_each(?))",
+        (json.dumps(names),),
+    )
+    return {
+        row["name"]: LedgerQuestion(
+            row["id"], Question.from_dict(json.loads(row["content"])), bool(row["simulated"]), row["principal"]
+        )
+        for row in rows
+    }
 
 
 def questions(

@@ -70,10 +70,18 @@ class RecordedTruths:
                 f"question {question.id}: a recorded truth needs a simulated clock; its clock is the real one"
             )
 
-    def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:  # noqa: ARG002  # the protocol's
+    def reference(self, question: Question, now_ns: int) -> Mapping[str, Any] | None:
         """What was recorded of the market when the question was made; None where nothing was."""
-        record = self._records([question]).get(question.id)
-        return None if record is None else record.get("reference")
+        return self.references([question], now_ns)[question.id]
+
+    def references(
+        self,
+        questions: Sequence[Question],
+        now_ns: int,  # noqa: ARG002  # the protocol's
+    ) -> dict[str, Mapping[str, Any] | None]:
+        """What was recorded of the markets of these questions."""
+        records = self._records(questions)
+        return {question.id: records.get(question.id, {}).get("reference") for question in questions}
 
     def answers(self, questions: Sequence[Question], now_ns: int) -> Mapping[str, ProviderAnswer | OpenFinGymError]:
         """The recorded truths of these questions, as far as they were known at a time."""

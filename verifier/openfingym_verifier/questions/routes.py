@@ -16,18 +16,30 @@ from openfingym.headers import KEY_RULE, is_idempotency_key
 from openfingym.questions import moment_ns, utc_text
 from openfingym.questions.question import LATEST_NS
 from openfingym.receipts.receipt import Opened
-from openfingym.verifiers.routes import CLOCKS, FORECASTS, LEDGER, QUESTIONS, RECORDINGS, REFERENCES, RESOLUTIONS
+from openfingym.verifiers.routes import (
+    CLOCKS,
+    FORECASTS,
+    LEDGER,
+    PAST_FORECASTS,
+    QUESTIONS,
+    RECORDINGS,
+    REFERENCES,
+    RESOLUTIONS,
+)
 from openfingym_verifier.access import caller_of, operators_only
 from openfingym_verifier.openapi import PROBLEM_RESPONSE
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading
+from openfingym_verifier.questions.replaying import receive_together
 from openfingym_verifier.questions.verdicts import decide
 
 if TYPE_CHECKING:
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import TokenIssuer
 
+MOST_FORECASTS = 2_000
+"""Largest number of forecasts of one request: a few hundred milliseconds."""
 MOST_QUESTIONS = 20_000
 """Largest number of questions, or truths, of one request."""
 LONGEST_WAIT_S = 1e9
@@ -55,6 +67,19 @@ class NewForecast(_Document):
     """The answer, of the form that the question asks for; see :func:`openfingym.questions.read_answer`."""
     agent: Annotated[str, Field(min_length=1, max_length=100)]
     version: Annotated[str, Field(max_length=100)] = ""
+
+
+class PastForecast(NewForecast):
+    """A forecast of a past season, which is made again."""
+
+    idempotency_key: Annotated[str, Field(min_length=1)]
+    """Key under which it is received once, however often it is sent."""
+
+
+class PastForecasts(_Document):
+    """Body of ``POST /v1/past-forecasts``: forecasts by clocks that are moved, in order."""
+
+    forecasts: Annotated[list[PastForecast], Field(min_length=1, max_length=MOST_FORECASTS)]
 
 
 class NewResolution(_Document):
@@ -155,12 +180,7 @@ def _add_forecast_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
         body: NewForecast, caller: Caller = the_caller, idempotency_key: Annotated[str | None, Header()] = None
     ) -> dict[str, Any]:
         """Answer a question; the latest answer before its deadline counts. Answered when it is on the disk."""
-        if idempotency_key is not None and not is_idempotency_key(idempotency_key):
-            raise Problem("bad-request", KEY_RULE)
-        # They are shown in reports and on terminals.
-        for what, text in (("agent", body.agent), ("version", body.version)):
-            if not text.isprintable():
-                raise Problem("malformed-request", f"The {what} is a line of printable text.")
+        _check_names(body, idempotency_key)
         receipt = await own.forecast(
             caller,
             body.question,
@@ -209,6 +229,20 @@ def _add_forecast_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
         return found
 
 
+def _check_names(body: NewForecast, key: str | None) -> None:
+    """Return if a forecast's key and the names of its forecaster may be kept.
+
+    Raises:
+        Problem: ``bad-request`` or ``malformed-request``.
+    """
+    if key is not None and not is_idempotency_key(key):
+        raise Problem("bad-request", KEY_RULE)
+    # They are shown in reports and on terminals.
+    for what, text in (("agent", body.agent), ("version", body.version)):
+        if not text.isprintable():
+            raise Problem("malformed-request", f"The {what} is a line of printable text.")
+
+
 async def _receipt(service: Service, row: int, salt: str, content: str, *more: int) -> dict[str, Any]:
     """The receipt of a forecast's row of the log, with its answer opened, and of more rows.
 
@@ -229,6 +263,7 @@ async def _receipt(service: Service, row: int, salt: str, content: str, *more: i
 def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
     """Add the routes by which the operator asks, resolves, and moves clocks."""
     common = operators_only(tokens)
+    the_caller = caller_of(tokens, service.members)
     own = service.questions
 
     @app.post(QUESTIONS, status_code=201, **common)
@@ -241,6 +276,14 @@ def _add_operators_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -
     async def record(body: NewRecordings) -> dict[str, Any]:
         """Keep truths of past questions, all or none, until the clocks of their replay have come to them."""
         return {"recorded": await own.record(body.truths)}
+
+    @app.post(PAST_FORECASTS, status_code=201, **common)
+    async def past_forecasts(body: PastForecasts, caller: Caller = the_caller) -> dict[str, Any]:
+        """Make forecasts of a past season again, by clocks that are moved; those that were received before stay so."""
+        for made in body.forecasts:
+            _check_names(made, made.idempotency_key)
+        made_again = [made.model_dump() for made in body.forecasts]
+        return {"received": await receive_together(own, caller, made_again)}
 
     @app.post(RESOLUTIONS, **common)
     async def resolve(body: NewResolution) -> dict[str, Any]:

@@ -191,7 +191,7 @@ class QuestionService:
             if problem.slug not in {"deadline-passed", "truth-known"}:
                 raise
             # What was acknowledged before is acknowledged again, whatever has become of the question meanwhile.
-            return await self._acknowledged(known, forecaster, answer, idempotency_key, problem)
+            return await self.acknowledged(known, forecaster, answer, idempotency_key, problem)
         receipt = await self._ledger.writer.submit(forecast.apply, overtakes=True)
         if isinstance(receipt, Problem):
             raise receipt
@@ -251,7 +251,7 @@ class QuestionService:
         )
         return forecast, pending
 
-    async def _acknowledged(
+    async def acknowledged(
         self, known: LedgerQuestion, forecaster: tuple[str, str, str], answer: object, key: str | None, refused: Problem
     ) -> Acknowledgement:
         """The receipt of a forecast that a key has written already.
@@ -339,16 +339,21 @@ class QuestionService:
             Problem: ``not-found``: there is no such question, or the caller may not know of it, which is told in the
                 same words.
         """
+        await self.load([name])
         known = self._known.get(name)
-        if known is None:
-            known = await in_threads(self._threads, self._load, name)
-            if known is not None:
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
-                self._known[name] = known
         if known is None or not (caller is None or known.is_for(caller)):
             raise Problem("not-found", f"There is no question {name[:100]!r}; see GET /v1/questions.")
         return known
+
+    async def load(self, names: Sequence[str]) -> None:
+        """Have questions in memory, of which :meth:`find` is then a look-up; those that are not there stay unknown."""
+        lacking = [name for name in dict.fromkeys(names) if name not in self._known]
+        if not lacking:
+            return
+        found = await self.read(reading.known, lacking)
+        if len(self._known) + len(found) > MOST_KNOWN:
+            self._known.clear()
+        self._known.update(found)
 
     async def read(self, query: Any, *arguments: Any, **named: Any) -> Any:
         """What a function of :mod:`openfingym_verifier.questions.reading` finds in the ledger.
@@ -364,10 +369,6 @@ class QuestionService:
                 return query(connection, *arguments, **named)
 
         return await in_threads(self._threads, look)
-
-    def _load(self, name: str) -> LedgerQuestion | None:
-        with self._ledger.read() as connection:
-            return reading.known(connection, name)
 
 
 def _answer(question: Question, document: object) -> Answer:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 BASE_URL = "https://data.sec.gov"
 EASTERN = ZoneInfo("America/New_York")
-OPENS, CLOSES = time(6), time(22)
-"""Local times in New York between which EDGAR accepts filings."""
+OPENS, CLOSES = time(6), time(22, 30)
+"""Local times in New York between which filings are accepted: EDGAR takes them until 22:00, and works off what came by
+then."""
 SHOWN_AFTER = timedelta(minutes=10)
 """How long after its acceptance a filing is taken to be public."""
 MOST_BYTES = 200_000_000
@@ -238,16 +239,20 @@ class _CompanyFiles:
 def accepted_times(stated: Sequence[datetime]) -> list[datetime | None]:
     """When filings were accepted, in UTC; None for those with midnight, which the file states if it lacks the time.
 
-    EDGAR's file says that its times are in UTC, but in some copies of it they are New York's. EDGAR is closed from
-    22:00 to 06:00, which may tell the two apart; if it does not, the later reading counts, so that nothing is known
-    too early.
+    EDGAR's file says that its times are in UTC, but some of them are New York's, and one file may mix both. So each is
+    read by itself, and as New York's, which is the later reading: nothing is known too early. Only where New York's
+    EDGAR was closed at that hour, and UTC's reading is one at which it was open, does UTC's count.
 
     Args:
-        stated: the times of one file, as it states them; they are all read alike.
+        stated: the times of one file, as it states them.
     """
-    as_utc = [None if at.time() == time(0) else at.astimezone(UTC) for at in stated]
-    as_eastern = [None if at is None else at.replace(tzinfo=EASTERN).astimezone(UTC) for at in as_utc]
-    return as_utc if not _all_open(as_eastern) and _all_open(as_utc) else as_eastern
+    return [None if at.time() == time(0) else _accepted(at.astimezone(UTC)) for at in stated]
+
+
+def _accepted(as_utc: datetime) -> datetime:
+    """The later reading of a time that is in UTC or New York's, in UTC."""
+    as_eastern = as_utc.replace(tzinfo=EASTERN).astimezone(UTC)
+    return as_utc if _open(as_utc) and not _open(as_eastern) else as_eastern
 
 
 def _end_of(day: date) -> datetime:
@@ -255,9 +260,9 @@ def _end_of(day: date) -> datetime:
     return datetime.combine(day + timedelta(days=1), time(0), EASTERN).astimezone(UTC)
 
 
-def _all_open(times: Iterable[datetime | None]) -> bool:
-    """Whether EDGAR accepted filings at all of these times."""
-    return all(at is None or OPENS <= at.astimezone(EASTERN).time() <= CLOSES for at in times)
+def _open(at: datetime) -> bool:
+    """Whether EDGAR accepts filings at a time; those that are sent before it closes may be accepted a little later."""
+    return OPENS <= at.astimezone(EASTERN).time() <= CLOSES
 
 
 def _frame(spec: TableSpec, rows: Iterable[dict[str, object]]) -> pd.DataFrame:

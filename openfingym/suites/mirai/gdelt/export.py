@@ -87,9 +87,15 @@ class DayReader:
             archive: path of the archive, named as GDELT names it. Archives must come in the order of their times.
 
         Raises:
-            DataError: it is not an archive of one export file, or it is damaged or too large; nothing of it was taken.
+            DataError: it is not an archive of one export file, or it is damaged or too large, or none of its lines has
+                the columns of one; nothing of it was taken.
         """
         table = _Table(_content(archive))
+        # A quarter of an hour without any event is an empty file; other lines alone are another format.
+        if table.malformed and not table.rows:
+            raise DataError(
+                f"{archive.name}: none of its {table.malformed} lines has the {len(COLUMNS)} columns of an export file"
+            )
         self._rows += table.rows
         self._malformed += table.malformed
         # Of all rows, kept or not: an article counts from the day on which its address was first seen in any row.

@@ -139,7 +139,7 @@ def test_the_row_of_an_open_session_is_dropped(site, fetch):
     site.on(PATH, chart(meta=live))
     table = fetch()
     assert table.times.astype("datetime64[D]").tolist() == DAYS[:-1]
-    assert any("still open" in note for note in table.provenance.notes)
+    assert any("not finished" in note for note in table.provenance.notes)
 
 
 def test_a_second_row_for_the_last_day_is_dropped(site, fetch):
@@ -147,7 +147,7 @@ def test_a_second_row_for_the_last_day_is_dropped(site, fetch):
     table = fetch()
     assert table.times.astype("datetime64[D]").tolist() == DAYS
     assert table.column("close")[-1] == 134.18
-    assert any("live row" in note for note in table.provenance.notes)
+    assert any("not finished" in note for note in table.provenance.notes)
 
 
 def test_rows_outside_the_period_are_cut(site, fetch):

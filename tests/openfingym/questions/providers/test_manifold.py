@@ -129,6 +129,39 @@ def test_several_answers_share(service):
     assert resolve(service, shared, "choice", **COLOURS).truth == (0.25, 0.75, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("weights", "truth"),
+    [
+        ({"a1": 50, "a2": 50}, (0.5, 0.5, 0.0)),
+        ({"a1": 1, "a3": 3}, (0.25, 0.0, 0.75)),
+        ({"a2": 100, "a1": 0}, (0.0, 1.0, 0.0)),
+    ],
+)
+@pytest.mark.parametrize("resolution", ["CHOOSE_MULTIPLE", "MKT"])
+def test_weights_of_a_market_are_what_its_answers_pay(service, weights, truth, resolution):
+    # What an answer showed when the market was resolved is beside them, and is no payout.
+    said = ({"resolutionProbability": 0.2}, {"resolutionProbability": 0.7}, {"resolutionProbability": 0.1})
+    market = several(*said, resolution=resolution, resolutions=weights)
+    assert resolve(service, market, "probabilities", **COLOURS).truth == truth
+    assert resolve(service, market, outcome="Blue").truth == truth[1]
+
+
+@pytest.mark.parametrize("weights", [{"a9": 100}, {"a1": 0}, {"a1": -1, "a2": 2}, {"a1": "half"}, {"a1": None}])
+def test_weights_that_are_not_understood_are_an_error(service, weights):
+    market = several({}, {}, {}, resolution="CHOOSE_MULTIPLE", resolutions=weights)
+    with pytest.raises(DataError):
+        resolve(service, market, "choice", **COLOURS)
+
+
+def test_weights_that_contradict_an_answer_are_none(service):
+    market = several({"resolution": "NO"}, {}, {}, resolution="CHOOSE_MULTIPLE", resolutions={"a1": 50, "a2": 50})
+    assert resolve(service, market, outcome="Red").status == "waiting"
+    assert resolve(service, market, outcome="Blue").truth == 0.5
+    for nothing in (None, {}, []):
+        silent = several({}, {}, {}, resolution="CHOOSE_MULTIPLE", resolutions=nothing)
+        assert resolve(service, silent, outcome="Blue").status == "waiting"
+
+
 def test_answers_that_resolve_each_for_itself(service):
     alone = several({"resolution": "YES"}, {}, {}, isResolved=False, resolution=None, shouldAnswersSumToOne=False)
     assert resolve(service, alone, outcome="Red").truth == 1.0

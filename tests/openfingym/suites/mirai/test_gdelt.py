@@ -90,16 +90,18 @@ def test_titles_are_made_of_addresses_where_there_are_no_texts(whole: PullReport
 
 
 def test_faults_of_the_files_cost_their_rows_alone(tmp_path: Path) -> None:
-    """Lines of another form, copies of rows, a broken archive, a missing one, one cut off, one damaged on the way."""
+    """Lines of another form, among rows and alone, copies of rows, a broken archive, a missing one, one cut off, one
+    damaged on the way."""
     stamps = sorted(ROWS)
     rows = dict(ROWS)
     rows[stamps[3]] = [*ROWS[stamps[3]], *ROWS[stamps[1]]]
-    cut, damaged, missing, broken, empty = stamps[4:9]
+    cut, damaged, missing, broken, empty, other = stamps[4:10]
     rows[empty] = []
     gdelt = Gdelt()
     malformed = b"half a line\tof three\tcolumns\n" + ROWS[stamps[0]][0].line().encode() + b"\tone more\n\xff\xfe\x00\n"
-    gdelt.publish(rows, bad={stamps[0]: malformed})
     name = "{}.export.CSV.zip".format
+    commas = b"".join(row.line().replace("\t", ",").encode() + b"\n" for row in ROWS[other])
+    gdelt.publish({**rows, other: []}, bad={stamps[0]: malformed, other: commas})
     gdelt.cut = {name(cut)}
     gdelt.faults[name(damaged)] = lambda times: zipped("other.CSV", b"x") if times == 1 else None
     del gdelt.files[name(missing)]
@@ -111,12 +113,13 @@ def test_faults_of_the_files_cost_their_rows_alone(tmp_path: Path) -> None:
     gdelt.files["masterfilelist.txt"] = (listing.replace(*digests) + "a line of nonsense\n").encode()
     with serving(gdelt):
         report = pull(options(gdelt, tmp_path))
-        there = {stamp: found for stamp, found in rows.items() if stamp not in {missing, broken}}
+        there = {stamp: found for stamp, found in rows.items() if stamp not in {missing, broken, other}}
         assert events(report.vault) == expected_events(there, THRESHOLD)
         assert sum(day.malformed for day in report.days) == 3
         gaps = {gap: reason for gap, reason in report.gaps.items() if reason != "not in the list"}
-        assert set(gaps) == {name(missing), name(broken)}
+        assert set(gaps) == {name(missing), name(broken), name(other)}
         assert "not published" in gaps[name(missing)]
+        assert "lines has the 61 columns of an export file" in gaps[name(other)]
         assert report.vault.manifest.notes["files_missing"] == str(len(report.gaps))
         # Once the files can be had, the next pull fills the gaps.
         gdelt.publish(rows, bad={stamps[0]: malformed})

@@ -127,14 +127,29 @@ def utc(text):
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def test_the_hours_of_edgar_tell_whose_time_a_file_has():
-    # 02:00 is an hour at which New York's EDGAR is closed, so that it is UTC's: 22:00 on the evening before.
-    assert accepted_times([utc("2025-07-02T02:00"), utc("2025-07-02T15:00")])[1] == utc("2025-07-02T15:00")
-    # 08:00 in UTC would be 04:00 in New York.
-    assert accepted_times([utc("2025-07-02T08:00"), utc("2025-07-02T15:00")])[1] == utc("2025-07-02T19:00")
-    # Nothing tells: the later one.
-    assert accepted_times([utc("2025-07-02T15:00")]) == [utc("2025-07-02T19:00")]
-    assert accepted_times([utc("1999-07-02T00:00")]) == [None]
+@pytest.mark.parametrize(
+    ("stated", "accepted"),
+    [
+        # At 03:00 New York's EDGAR is closed, so that the time is UTC's: 23:00, or 22:00 in winter, the evening before.
+        ("2025-01-02T03:00", "2025-01-02T03:00"),
+        ("2025-07-02T02:00:00", "2025-07-02T02:00"),
+        # 08:00 in UTC would be 04:00 in New York.
+        ("2025-07-02T08:00", "2025-07-02T12:00"),
+        # Nothing tells: the later one.
+        ("2025-07-02T15:00", "2025-07-02T19:00"),
+        ("2025-02-03T17:05", "2025-02-03T22:05"),
+        ("2025-05-01T16:21:59", "2025-05-01T20:21:59"),
+        # What was sent just before EDGAR closed may be accepted after it.
+        ("2025-02-04T22:00:31", "2025-02-05T03:00:31"),
+        ("1999-07-02T00:00", None),
+    ],
+)
+def test_a_time_of_edgar_is_read_as_the_later_one(stated, accepted):
+    expected = None if accepted is None else utc(accepted)
+    assert accepted_times([utc(stated)]) == [expected]
+    # A file may mix UTC and New York's time: no other time of it makes a filing known earlier.
+    for other in ("2025-07-02T02:00", "2025-07-02T15:00", "1999-07-02T00:00"):
+        assert accepted_times([utc(other), utc(stated), utc(other)])[1] == expected
 
 
 @pytest.mark.parametrize("broken", ["facts", "lists", "missing"])

@@ -1,0 +1,171 @@
+"""What is odd about values in time, in sentences for whoever is to trust them: holes, stuck feeds, changes of scale.
+
+Nothing is repaired and nothing refused here: a market may close for a week, and a price may halve in a day. But whoever
+makes a task of such data should have been told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WEEKEND_H = 96.0
+"""Longest pause of a market that closes at weekends, in hours: a holiday beside one."""
+STUCK = 5
+"""Rows from which on a repeated value is mentioned."""
+SCALES = (10.0, 100.0, 1000.0)
+"""Factors by which a value moves if its unit changes."""
+SPLITS = (1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 15.0, 20.0)
+"""Usual ratios of splits, either way."""
+NEAR = 0.06
+"""Distance of logs at which a move is near a factor, of a scale or a split."""
+LARGE = 0.3
+"""Log of the smallest move that is mentioned."""
+LISTED = 3
+"""The most channels of which one finding is listed."""
+
+
+def oddities(
+    times: NDArray[np.datetime64] | None, channels: Sequence[str], values: NDArray[np.float64], *, hidden_from: int
+) -> tuple[str, ...]:
+    """What is odd about a table, a sentence each; empty where nothing is.
+
+    Args:
+        times: datetime64[n], increasing; None where the rows have no date.
+        channels: names of the columns.
+        values: float64[n, channels], without gaps.
+        hidden_from: first row that is not for training: what is odd in hidden rows is said to be there.
+    """
+    found = [] if times is None or len(times) < 3 else [*_holes(times), *_change_of_step(times)]
+
+    def label(row: int) -> str:
+        name = f"row {row}" if times is None else f"{times[row].astype('datetime64[m]')}".removesuffix("T00:00")
+        return f"{name}{' (hidden)' if row >= hidden_from else ''}"
+
+    # Of bars, a volume of 0 is a halt, and what is said of the four prices would be said four times of one fault.
+    bars = {name.rpartition("_")[0] for name in channels if name.rpartition("_")[2].lower() == "open"}
+    by_channel = [(name, values[:, place]) for place, name in enumerate(channels) if _counts(name, bars)]
+    for place, name in enumerate(channels):
+        if name.endswith("_split") and name.removesuffix("_split") in bars:
+            by_channel = _in_one_share(by_channel, name.removesuffix("_split"), values[:, place])
+    found += _listed([_stuck(name, column, label) for name, column in by_channel])
+    found += _listed([_zeros(name, column, label) for name, column in by_channel])
+    prices = [(name, column) for name, column in by_channel if not name.lower().endswith("volume")]
+    found += _listed([_nonpositive(name, column, label) for name, column in prices])
+    found += _listed([_moves(name, column, label) for name, column in prices])
+    return tuple(found)
+
+
+def _counts(name: str, bars: Collection[str]) -> bool:
+    """Whether a column is looked at: of bars the close alone."""
+    symbol, _, fieldname = name.rpartition("_")
+    return symbol not in bars or fieldname.lower() == "close"
+
+
+def _in_one_share(
+    columns: Sequence[tuple[str, NDArray[np.float64]]], symbol: str, split: NDArray[np.float64]
+) -> list[tuple[str, NDArray[np.float64]]]:
+    """The columns, with the close of a symbol in shares of its first row: a split is no move."""
+    shares = np.cumprod(split)
+    return [(name, column * shares if name == f"{symbol}_close" else column) for name, column in columns]
+
+
+def _holes(times: NDArray[np.datetime64]) -> list[str]:
+    steps = np.diff(times) / np.timedelta64(1, "h")
+    usual = float(np.median(steps))
+    # Of markets that close at night or at weekends, most long steps are pauses.
+    pauses = usual <= 24.0 and float(np.mean(steps > 1.5 * usual)) > 0.1 and _closes(times)
+    long = steps > (max(WEEKEND_H, 1.5 * usual) if pauses else 1.5 * usual)
+    if not long.any():
+        return []
+    row = int(np.where(long, steps, 0.0).argmax())
+    count = int(long.sum())
+    longest = f"the longest, of {_length(float(steps[row]))}, begins at {times[row].astype('datetime64[m]')}"
+    return [f"{count} hole{'s' * (count != 1)} between rows that are usually {_length(usual)} apart; {longest}"]
+
+
+def _closes(times: NDArray[np.datetime64]) -> bool:
+    """Whether the market closes at weekends: at most one row in fifty is of a Saturday or Sunday."""
+    weekday = (times.astype("datetime64[D]").astype(np.int64) + 3) % 7
+    return bool(np.mean(weekday >= 5) < 0.02)
+
+
+def _change_of_step(times: NDArray[np.datetime64]) -> list[str]:
+    steps = np.diff(times) / np.timedelta64(1, "h")
+    if len(steps) < 40:
+        return []
+    parts = np.array_split(steps, 20)
+    medians = np.array([float(np.median(part)) for part in parts])
+    if medians.max() < 3.0 * medians.min():
+        return []
+    turn = int(np.abs(np.diff(np.log(medians))).argmax())
+    row = sum(len(part) for part in parts[: turn + 1])
+    change = f"changes from {_length(medians[turn])} to {_length(medians[turn + 1])}"
+    at = times[row].astype("datetime64[m]")
+    return [f"the distance of rows {change} about {at}: rows of two frequencies are no one series"]
+
+
+def _stuck(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
+    same = np.flatnonzero(np.diff(column) != 0.0)
+    edges = np.concatenate([[-1], same, [len(column) - 1]])
+    lengths = np.diff(edges)
+    longest = int(lengths.argmax())
+    # A column of a constant, such as a volume that is not known, is no stuck feed.
+    if lengths[longest] < STUCK or lengths[longest] == len(column) or column[edges[longest] + 1] == 0.0:
+        return ""
+    return f"{name} repeats one value in {lengths[longest]} rows from {label(int(edges[longest]) + 1)}"
+
+
+def _zeros(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
+    zero = np.flatnonzero(column == 0.0)
+    if not 0 < len(zero) < len(column) or len(zero) > 0.5 * len(column):
+        return ""
+    return f"{name} is 0 in {len(zero)} rows, first in {label(int(zero[0]))}"
+
+
+def _nonpositive(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
+    low = np.flatnonzero(column < 0.0)
+    if not 0 < len(low) <= 0.01 * len(column):
+        return ""
+    where = f"{len(low)} of {len(column)} rows ({column[low[0]]:g} in {label(int(low[0]))})"
+    return (
+        f"{name} is below 0 in {where}: no column has returns then, and all count as levels; leave the row or the "
+        "column out, or give --measure"
+    )
+
+
+def _moves(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
+    positive = np.flatnonzero(column > 0.0)
+    if len(positive) < 0.95 * len(column) or len(positive) < 3:
+        return ""
+    logs = np.diff(np.log(column[positive]))
+    size = np.abs(logs)
+    row = int(size.argmax())
+    usual = float(np.median(size))
+    if size[row] < LARGE or size[row] < 10.0 * usual:
+        return ""
+    factor = math.exp(size[row])
+    near = [kind for kind, factors in (("a change of unit", SCALES), ("a split", SPLITS))
+            if min(abs(size[row] - math.log(one)) for one in factors) < NEAR]  # fmt: skip
+    like = f", as {near[0]} would" if near else ""
+    where = label(int(positive[row + 1]))
+    return f"{name} moves by a factor of {factor:.3g} {'up' if logs[row] > 0 else 'down'} at {where}{like}"
+
+
+def _listed(sentences: Sequence[str]) -> list[str]:
+    """The first few findings of one sort, and how many there are where there are more."""
+    found = [sentence for sentence in sentences if sentence]
+    more = len(found) - LISTED
+    return found[:LISTED] if more <= 0 else [*found[:LISTED], f"… and so in {more} more columns"]
+
+
+def _length(hours: float) -> str:
+    if hours < 1.0:
+        return f"{60.0 * hours:.3g} min"
+    return f"{hours:.3g} h" if hours < 24.0 else f"{hours / 24.0:.3g} days"
