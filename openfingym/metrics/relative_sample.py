@@ -54,6 +54,10 @@ class RelativeSample:
         )
         return RelativeSample(self.values - other.values, self.scale, self.freedom, self.units) if same else None
 
+    def times(self, share: float) -> RelativeSample:
+        """The sample of the logarithm times a number."""
+        return RelativeSample(self.values * share, self.scale, self.freedom, self.units)
+
     @classmethod
     def mean(cls, samples: Sequence[RelativeSample]) -> RelativeSample | None:
         """The sample of the mean of at least one logarithm; None if they are of different replicates."""
