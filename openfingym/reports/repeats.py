@@ -35,12 +35,24 @@ AGREEMENT = 1e-3
 
 
 class Samples:
-    """The samples of runs, read once for all comparisons."""
+    """The samples of runs, and what follows from them, found once for all comparisons.
+
+    Runs are told apart by identity: those that were made in memory may have equal ids, and all live longer than this.
+    """
 
     def __init__(self, sample_of: SampleOf) -> None:
         """Take samples from a function, which is asked once for each run."""
         self._sample_of = sample_of
         self._known: dict[int, RelativeSample | None] = {}
+        self._means: dict[tuple[int, ...], RelativeSample | None] = {}
+        self._figures: dict[tuple[int, ...], Figure] = {}
+
+    def figure(self, runs: RunsBySeed, loss: Loss) -> Figure:
+        """The runs of a row on a task as one figure, computed once; of one loss alone."""
+        key = _key(_every(runs))
+        if key not in self._figures:
+            self._figures[key] = figure_of(runs, loss)
+        return self._figures[key]
 
     def paired(self, a: RunsBySeed, b: RunsBySeed) -> Part | None:
         """The error over items of the difference of two rows' means; None if it is not known by replicates."""
@@ -59,6 +71,12 @@ class Samples:
         return None if one is None or other is None else one.minus(other)
 
     def _mean(self, runs: Sequence[RolloutResult]) -> RelativeSample | None:
+        key = _key(runs)
+        if key not in self._means:
+            self._means[key] = self._mean_of(runs)
+        return self._means[key]
+
+    def _mean_of(self, runs: Sequence[RolloutResult]) -> RelativeSample | None:
         """The sample of the mean of some runs; None if one of them has none, or is not on the items of the package."""
         if not all(run.tape == "given" and _is_asked_as_all(run) for run in runs):
             return None
@@ -70,7 +88,6 @@ class Samples:
         return mean.times(len(scored) / len(runs))
 
     def _of(self, run: RolloutResult) -> RelativeSample | None:
-        # By identity: runs that were made in memory may have equal ids, and all of them live as long as this.
         key = id(run)
         if key not in self._known:
             self._known[key] = self._sample_of(run)
@@ -123,7 +140,7 @@ def difference_of(a: RunsBySeed, b: RunsBySeed, loss: Loss, samples: Samples) ->
         loss: the log loss.
         samples: the runs' relative totals on every replicate.
     """
-    one, other = figure_of(a, loss), figure_of(b, loss)
+    one, other = samples.figure(a, loss), samples.figure(b, loss)
     shared = None if one.shared is None or other.shared is None else one.shared.together(other.shared)
     if shared is not None and shared.error > 0.0:
         shared = samples.paired(a, b) or shared
@@ -147,6 +164,10 @@ def deviation(values: Sequence[float]) -> float:
 def is_single(runs: RunsBySeed) -> bool:
     """Whether there is one run alone, of which it is not known how others would differ."""
     return len(_every(runs)) == 1
+
+
+def _key(runs: Sequence[RolloutResult]) -> tuple[int, ...]:
+    return tuple(map(id, runs))
 
 
 def _every(runs: RunsBySeed) -> list[RolloutResult]:

@@ -146,7 +146,8 @@ class Inference:
     @property
     def detectable(self) -> float:
         """The mean that such a test finds at 5 % with a chance of :data:`POWER`."""
-        return detectable_in_errors(self.freedom) * self.error
+        # Rounded, so that few of these are computed: at two degrees of freedom it is off by a thousandth.
+        return detectable_in_errors(round(self.freedom, 2)) * self.error
 
 
 def inference_of(
@@ -245,11 +246,16 @@ def quantile(freedom: float, level: float = 0.5 + 0.5 * LEVEL) -> float:
 
 @lru_cache(maxsize=4096)
 def detectable_in_errors(freedom: float) -> float:
-    """The mean, in standard errors, that a two-sided t-test at 5 % finds with a chance of :data:`POWER`."""
-    from scipy.optimize import brentq
+    """The mean, in estimated standard errors, that a two-sided t-test at 5 % finds with a chance of :data:`POWER`.
 
-    # Up to the power of 1 - 1e-9 or so at two degrees of freedom.
-    return float(brentq(lambda mean: power(mean, freedom) - POWER, 0.0, 100.0, xtol=1e-6))
+    An estimated error is more often too small than too large, so it is set in relation to its median.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import chdtri
+
+    # Far above the upper end the non-central distribution is not computed any more.
+    mean = brentq(lambda mean: power(mean, freedom) - POWER, 0.0, 2.0 * quantile(freedom) + 3.0, xtol=1e-6)
+    return float(mean if math.isinf(freedom) else mean / math.sqrt(chdtri(freedom, 0.5) / freedom))
 
 
 def power(mean: float, freedom: float) -> float:
