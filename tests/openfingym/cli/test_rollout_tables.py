@@ -13,7 +13,7 @@ from openfingym.reports.report import make_report
 from openfingym.results import RolloutResult
 from tests.openfingym.reports.made import failed, runs, scored
 
-TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
+TASKS = [f"made-up-{n}" for n in range(6)]
 
 
 def said(capsys: pytest.CaptureFixture[str], results: list[RolloutResult], *, as_json: bool = False) -> str:
@@ -43,8 +43,10 @@ def test_too_little_for_an_interval_is_said_and_kinds_of_data_stay_apart(capsys)
     assert "real: +0.500 (only 1 task, 2 runs)" in text
     assert "simulated: -1.000 (only 1 task, 1 run)" in text
     assert "+0.000 (only 1 task, 1 run)" in said(capsys, [scored(1.0)])
-    over_runs = [scored(0.5 + 0.01 * seed, seed=seed) for seed in range(6)]
-    assert "], over runs" in said(capsys, over_runs)
+    many = [scored(0.5 + 0.01 * seed, seed=seed) for seed in range(6)]
+    assert "+0.475 (only 1 task, 6 runs)" in said(capsys, many)
+    sure = [scored(0.5, seed=seed, relative_interval=(0.4, 0.625)) for seed in range(6)]
+    assert "+0.500 [+0.375, +0.600], of these tasks alone" in said(capsys, sure)
     assert "(only" not in said(capsys, [failed("rejected")])
 
 

@@ -169,7 +169,7 @@ def test_runs_on_tapes_of_their_own_are_observations_of_them():
     generator = np.random.default_rng(4)
     logs = generator.normal((-1.0, 0.0), 0.2, (8, 2))
     results = [
-        certain(math.exp(value), 0.6, agent="ab"[row], seed=seed, tape="fresh")
+        certain(math.exp(value), 0.8, agent="ab"[row], seed=seed, tape="fresh")
         for seed, pair in enumerate(logs)
         for row, value in enumerate(pair)
     ]
