@@ -19,7 +19,7 @@ REPORTS = 2_000
 def main() -> None:
     """Measure every design and print a line for each."""
     reports = int(sys.argv[1]) if len(sys.argv) > 1 else REPORTS
-    print("| design | equal models told apart | interval holds the truth | its width | 80 % found |\n|---|---|---|---|---|")
+    print("| design | equal models told apart | interval holds the truth | width | 80 % found |\n|---|---|---|---|---|")
     for name, design in DESIGNS.items():
         found = measure(design, reports)
         print(

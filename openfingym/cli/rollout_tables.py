@@ -15,6 +15,7 @@ from openfingym.cli.render import print_json, print_table
 if TYPE_CHECKING:
     from openfingym.models.meter import Allowance
     from openfingym.models.prices import PriceTable
+    from openfingym.reports.foreseen import Foreseen
     from openfingym.results import RolloutResult
     from openfingym.rollouts import Plan, Work
 
@@ -220,7 +221,9 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
             }
             for spec in work.specs
         ]
-        print_json({"out": str(out), "groups": [asdict(group) for group in groups], "rollouts": rollouts})
+        document = {"out": str(out), "groups": [asdict(group) for group in groups], "rollouts": rollouts}
+        told, unknown = _foreseen(plan, tasks)
+        print_json({**document, "foreseen": [asdict(one) for one in told], "not_foreseen": unknown})
         return
     columns = ["agent", "model", "tasks", "runs", "finished", "to run", "spent", "expected", "at most"]
     rows = [
@@ -250,7 +253,24 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
     )
     if bounds:
         say(f"of all together: no rollout of a model begins once {' or '.join(bounds)} are spent")
+    told, unknown = _foreseen(plan, tasks)
+    for one in told:
+        say(f"{one.sentence}; found in 80 % of cases, by the errors of recorded baselines, and repeats that differ add")
+    if unknown:
+        say(f"what difference can be told is not known of tasks without a record: {', '.join(unknown)}")
     say(f"a dry run: {len(work.missing)} of {len(work.specs)} rollouts would be run into {out}, and none was")
+
+
+def _foreseen(plan: Plan, tasks: Sequence[str]) -> tuple[list[Foreseen], list[str]]:
+    """What the run could tell of two agents on the data of each kind, and the tasks of which that is not known."""
+    from openfingym.reports.foreseen import foreseen
+
+    if plan.split != "test":
+        return [], []
+    # The record is of a task's own data and of all its questions.
+    if plan.real or plan.clock is not None or plan.questions is not None:
+        return [], list(tasks)
+    return foreseen(tasks, len(plan.seeds) * plan.attempts, own_tapes=plan.fresh)
 
 
 def _by_agent(results: Iterable[RolloutResult]) -> list[list[RolloutResult]]:

@@ -81,7 +81,11 @@ class RelativeSample:
         scale, freedom = (data.get(name) for name in ("scale", "freedom"))
         if not (isinstance(logs, list) and 2 <= len(logs) <= MOST and type(units) is int and units > 0):
             return None
-        if not (_is_positive(scale) and _is_positive(freedom)) or {type(log) for log in logs} - {float, int, type(None)}:
+        if not (_is_positive(scale) and _is_positive(freedom)) or {type(log) for log in logs} - {
+            float,
+            int,
+            type(None),
+        }:
             return None
         values = np.array(logs, dtype=np.float64)
         if np.isinf(values).any():

@@ -291,9 +291,7 @@ def _estimate(tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int],
     values = [fmean(map(loss, runs)) for runs in tasks]
 
     def figures() -> list[Figure]:
-        return [
-            replace(figure_of(by_seed(runs), loss), value=value) for runs, value in zip(tasks, values, strict=True)
-        ]
+        return [replace(figure_of(by_seed(runs), loss), value=value) for runs, value in zip(tasks, values, strict=True)]
 
     return estimate_of(values, inference_of(values, datasets, figures))
 

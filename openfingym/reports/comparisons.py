@@ -14,9 +14,18 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
-from openfingym.reports.cells import Row, RunGroup, judged, label, log_penalized, log_relative
-from openfingym.reports.datasets import datasets_of
-from openfingym.reports.repeats import RunsBySeed, SampleOf, Samples, by_seed, deviation, difference_of, is_single, stored_sample
+from openfingym.reports.cells import Row, RunGroup, judged, log_penalized, log_relative
+from openfingym.reports.datasets import datasets_of, items_of
+from openfingym.reports.repeats import (
+    RunsBySeed,
+    SampleOf,
+    Samples,
+    by_seed,
+    deviation,
+    difference_of,
+    is_single,
+    stored_sample,
+)
 from openfingym.reports.statistics import EVEN, Estimate, Figure, Inference, estimate_of, holm, inference_of
 
 if TYPE_CHECKING:
@@ -71,6 +80,8 @@ class RowComparison:
     items: int | None
     """How many items (windows, questions, nodes) of the tasks both were compared on, replicate by replicate; None if
     the comparison is over datasets, or if it is not known how both did on each."""
+    items_are: str
+    """What the items are called: ``questions``, or ``items`` of any kind."""
     single: bool
     """Whether some task has one run alone of a row, so that nothing is known of other repeats."""
     p_value: float | None
@@ -93,14 +104,14 @@ class RowComparison:
         return sentence_of(self)
 
 
-def compare(groups: Sequence[RunGroup], seed: int = 0, *, sample_of: SampleOf = stored_sample) -> list[RowComparison]:
+def compare(groups: Sequence[RunGroup], _seed: int = 0, *, sample_of: SampleOf = stored_sample) -> list[RowComparison]:
     """Compare every pair of rows on data of the same kind; p-values are adjusted together within each kind.
 
     A row that was never scored is compared with those that were; two such rows have nothing to compare.
 
     Args:
         groups: the runs, grouped by kind of data and row.
-        seed: not used any more: nothing is drawn at random.
+        _seed: of no effect, since nothing is drawn at random; earlier versions took a seed here.
         sample_of: gives the relative total of a run on every replicate of its hidden items, by default from the file
             beside its result; asked only if there are too few datasets.
     """
@@ -205,9 +216,7 @@ def _compare_kind(groups: Sequence[RunGroup], sample_of: SampleOf) -> list[RowCo
     tasks = sorted({task for group in groups for task in group.tasks})
     datasets = dict(zip(tasks, datasets_of(tasks, groups[0].data_kind), strict=True))
     rows, samples = [_RowRuns.of(group) for group in groups], Samples(sample_of)
-    pairs = [
-        _Pair.of(a, b, datasets, samples) for a, b in itertools.combinations(rows, 2) if a.scored or b.scored
-    ]
+    pairs = [_Pair.of(a, b, datasets, samples) for a, b in itertools.combinations(rows, 2) if a.scored or b.scored]
     differences = [pair.differences(lambda row: row.penalized) for pair in pairs]
     by_loss = [pair.inference(values) for pair, values in zip(pairs, differences, strict=True)]
     loss_p, success_p = _adjusted(by_loss), _adjusted([pair.success() for pair in pairs])
@@ -260,8 +269,12 @@ def _comparison(
         # A mean below 0 says that a has less loss.
         verdict = "no difference" if p_holm >= SIGNIFICANT else "better" if known.value < 0.0 else "worse"
     runs = [pair.runs(task) for task in pair.seeds]
-    both = [[run for some in mine for attempts in some.values() for run in attempts] for mine in zip(*runs, strict=True)]
-    scored, counts = zip(*((sum(run.state == "scored" for run in mine), len(mine)) for mine in both or ([], [])), strict=True)
+    both = [
+        [run for some in mine for attempts in some.values() for run in attempts] for mine in zip(*runs, strict=True)
+    ]
+    scored, counts = zip(
+        *((sum(run.state == "scored" for run in mine), len(mine)) for mine in both or ([], [])), strict=True
+    )
     return RowComparison(
         data_kind=pair.a.group.data_kind,
         a=pair.a.group.row,
@@ -279,6 +292,7 @@ def _comparison(
         losses=losses,
         ties=len(means) - wins - losses,
         items=pair.items() if known is not None and known.over == "item" else None,
+        items_are=items_of(pair.seeds),
         single=any(is_single(some) for mine in runs for some in mine),
         p_value=None if known is None else known.p_value,
         p_holm=p_holm,

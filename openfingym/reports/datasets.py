@@ -12,11 +12,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from openfingym import catalog
+from openfingym.catalog import TaskInfo
 from openfingym.errors import OpenFinGymError
 from openfingym.held_out import data_of
+from openfingym.task.files import CONFIG
 
 MARKETS = frozenset({"commodity", "crypto", "equity", "fx", "rates", "lob"})
 """Asset classes whose prices move together."""
+ASKING = frozenset({"qa", "questions"})
+"""Kinds of tasks whose items are questions."""
 
 
 def datasets_of(tasks: Sequence[str], data_kind: str) -> list[int]:
@@ -42,6 +46,19 @@ def unknown_of(tasks: Iterable[str]) -> list[str]:
     return [task for task in tasks if folders.get(name_of(task)) is None]
 
 
+def items_of(tasks: Iterable[str]) -> str:
+    """What the items of tasks are called: ``questions`` if all of them ask some, else ``items``."""
+    folders = catalog.task_folders()
+    for task in tasks:
+        folder = folders.get(name_of(task))
+        try:
+            if folder is None or _described(folder, _changed(folder)).kind not in ASKING:
+                return "items"
+        except (OpenFinGymError, OSError):
+            return "items"
+    return "questions"
+
+
 def name_of(task: str) -> str:
     """The name of a task without its build, its slice of questions, and without hindsight."""
     return task.partition(" ")[0].partition("@")[0].removesuffix("-hindsight")
@@ -52,14 +69,18 @@ def _keys(name: str, folder: Path | None, data_kind: str) -> frozenset[str]:
     if folder is None:
         return frozenset({f"task {name}"})
     try:
-        changed = (folder / "task.toml").stat().st_mtime_ns
-        return _of_folder(folder, changed, data_kind.startswith("real"))
+        info = _described(folder, _changed(folder))
+        market = {f"real {info.asset_class}"} if data_kind.startswith("real") and info.asset_class in MARKETS else set()
+        return data_of(info) | market
     except (OpenFinGymError, OSError):
         return frozenset({f"task {name}"})
 
 
+def _changed(folder: Path) -> int:
+    return (folder / CONFIG).stat().st_mtime_ns
+
+
 @lru_cache(maxsize=1024)
-def _of_folder(folder: Path, changed: int, real: bool) -> frozenset[str]:
-    """The same of a task in a folder, whose file was last changed at a time."""
-    info = catalog.describe(catalog.load_task(folder))
-    return data_of(info) | ({f"real {info.asset_class}"} if real and info.asset_class in MARKETS else set())
+def _described(folder: Path, _changed: int) -> TaskInfo:
+    """The catalogue's row of the task in a folder, whose file was last changed at a time."""
+    return catalog.describe(catalog.load_task(folder))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -218,8 +217,12 @@ def _together(parts: Sequence[Part]) -> Part:
 
 def _half(run: RolloutResult) -> float | None:
     """Half the width of a scored run's interval on the log scale; None if it has none."""
-    if run.relative_interval is None or run.relative_total is None or run.relative_interval[0] <= 0.0:
+    return half_width(run.relative_total, run.relative_interval)
+
+
+def half_width(relative: float | None, interval: tuple[float, float] | None) -> float | None:
+    """Half the width of the interval of a relative total on the log scale; None without one."""
+    if interval is None or relative is None or interval[0] <= 0.0:
         return None
-    low, high = run.relative_interval
     # One end may be cut off at a bound of relative totals, so the farther one counts.
-    return max(math.log(high / run.relative_total), math.log(run.relative_total / low), 0.0)
+    return max(math.log(interval[1] / relative), math.log(relative / interval[0]), 0.0)

@@ -42,7 +42,9 @@ def sentence_of(pair: RowComparison) -> str:
             f"{figures}."
         )
     if pair.verdict == "no difference":
-        told = "" if pair.detectable is None else f" A difference below {pair.detectable:.2g} of the loss is seldom told."
+        told = (
+            "" if pair.detectable is None else f" A difference below {pair.detectable:.2g} of the loss is seldom told."
+        )
         return f"{a} and {b} cannot be told apart on {data}: the loss of {a}{counted} is {size}, {figures}.{told}"
     return f"{a} is better than {b} on {data}: its loss{counted} is {size}, {figures}."
 
@@ -53,8 +55,8 @@ def _why_not(pair: RowComparison) -> str:
         return "they have no task and seed in common"
     tasks = f"{pair.tasks} common task{'s' * (pair.tasks != 1)} on {pair.datasets} dataset{'s' * (pair.datasets != 1)}"
     return (
-        f"{tasks} are too few to say, as {FEWEST_UNITS} datasets are needed, or of each task the error of both over its "
-        "items"
+        f"{tasks} are too few to say, as {FEWEST_UNITS} datasets are needed, or of each task the error of both over "
+        "its items"
     )
 
 
@@ -73,8 +75,8 @@ def _scope(pair: RowComparison) -> str:
         on = f" on {pair.datasets} datasets" if pair.datasets != pair.tasks else ""
         return f"over {tasks}{on}"
     stands = f"{tasks}, which stand{'s' * (pair.tasks == 1)} for no other"
-    over = f"other items of {stands}" if pair.items is None else f"{pair.items} common items of {stands}"
-    return f"over {over}{', as these single runs answered' if pair.single else ''}"
+    over = f"other {pair.items_are}" if pair.items is None else f"{pair.items} common {pair.items_are}"
+    return f"over {over} of {stands}{', as these single runs answered' if pair.single else ''}"
 
 
 def _p_values(pair: RowComparison) -> str:

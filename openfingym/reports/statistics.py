@@ -1,8 +1,8 @@
 """Statistics of a report: what is known of a mean over tasks, adjusted p-values, and the estimator of pass@k.
 
-One model of the data (docs/reports.md): items (windows, questions, nodes) within datasets, tasks on datasets, repeats on
-the same items. A mean over tasks is wrong by independent *parts*: by the items that a dataset happens to have, and by
-the repeats that were run.
+One model of the data (docs/reports.md): items (windows, questions, nodes) within datasets, tasks on datasets, and
+repeats on the same items. A mean over tasks is wrong by independent *parts*: by the items that a dataset happens to
+have, and by the repeats that were run.
 
 - With enough datasets, what they differ by holds all of these parts, and stands for other tasks: Student's t over
   datasets, whose degrees of freedom allow for datasets of unlike numbers of tasks (Bell and McCaffrey 2002).
@@ -265,7 +265,7 @@ def power(mean: float, freedom: float) -> float:
         mean: the true mean in standard errors, at least 0.
         freedom: degrees of freedom.
     """
-    from scipy.special import ndtr, nctdtr
+    from scipy.special import nctdtr, ndtr
 
     reach = quantile(freedom)
     return float(ndtr(mean - reach) if math.isinf(freedom) else 1.0 - nctdtr(freedom, mean, reach))

@@ -313,10 +313,10 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
         ),
         tuple(rows),
         2,
-        "On common tasks and seeds: the log relative total, a rejected run counted as 100; a two-sided t-test over "
-        f"datasets, or with fewer than {FEWEST_UNITS} over the items of these tasks alone, adjusted by Holm's method for "
-        "all comparisons on this kind of data. The interval is for the pair alone. Told from: a loss that is lower by "
-        f"so much is told with a chance of {POWER:.0%}, of a pair alone.{rest}",
+        "On common tasks and seeds: the log relative total, a rejected run counted as 100; a two-sided t-test "
+        f"over datasets, or with fewer than {FEWEST_UNITS} over items of these tasks alone, adjusted by Holm's method "
+        "for all comparisons on this kind of data. The interval is for the pair alone. Told from: a loss that is lower "
+        f"by so much is told with a chance of {POWER:.0%}, of a pair alone.{rest}",
     )
 
 
@@ -382,7 +382,13 @@ def comparisons_in_words(report: Report, data_kind: str, most: int = SENTENCES) 
 
 def _task_row(cell: TaskCell) -> tuple[str, ...]:
     runs: Sequence[str] = (f"{cell.counts.scored}/{cell.counts.judged}", percent(cell.counts.success))
-    skills = (strength(cell), interval(cell.skill).partition(",")[0], signed(cell.worst), signed(cell.best), percent(cell.no_skill))
+    skills = (
+        strength(cell),
+        interval(cell.skill).partition(",")[0],
+        signed(cell.worst),
+        signed(cell.best),
+        percent(cell.no_skill),
+    )
     return (
         cell.task,
         *cell.row,

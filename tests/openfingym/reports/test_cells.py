@@ -13,13 +13,9 @@ from hypothesis import strategies as st
 from openfingym import catalog
 from openfingym.reports.cells import ALL, UNKNOWN, Cost, cells_of, families_of, grouped, task_cells_of
 from openfingym.reports.runs import RunConfig
-from tests.openfingym.reports.made import failed, scored
+from tests.openfingym.reports.made import OWN_DATA, failed, scored
 
-FORECASTS = [
-    f"{name}-forecast{of}" for name, of in (("commodity", ""), ("crypto", ""), ("equity", "-v1"), ("fx", "-v2"),
-                                            ("lob", ""), ("treasury", "-v2"))
-]  # fmt: skip
-"""Tasks on data of their own."""
+FORECASTS = list(OWN_DATA)
 BY = ("agent", "model")
 
 

@@ -17,10 +17,9 @@ from openfingym.reports.report import REASON_LENGTH, make_report
 from openfingym.reports.runs import DamagedRun, FoundRuns, RunConfig, find_runs
 from openfingym.reports.tables import comparisons_in_words, overall, skill_table, task_table
 from openfingym.version import __version__
-from tests.openfingym.reports.made import failed, runs, scored, write
+from tests.openfingym.reports.made import OWN_DATA, failed, runs, scored, write
 
-TASKS = ["commodity-forecast", "crypto-forecast", "equity-forecast-v1", "fx-forecast", "fx-forecast-v2", "lob-forecast"]
-TASKS += ["treasury-forecast", "treasury-forecast-v2"]
+TASKS = sorted([*OWN_DATA, "fx-forecast", "treasury-forecast"])
 """Eight tasks on six datasets."""
 
 
@@ -240,6 +239,14 @@ def test_rows_of_unlike_tasks_are_said_to_be():
     ((concern, sentence),) = cautions(*both[1:], failed("error", agent="a", task=TASKS[0]))
     assert concern == "tasks"
     assert f"of {len(TASKS) - 1} to {len(TASKS)} of {len(TASKS)}" in sentence
+
+
+def test_tasks_whose_data_is_not_known_are_named():
+    ((concern, sentence),) = cautions(scored(0.5), scored(0.5, task="gone"), scored(0.5, task="lost"))
+    assert concern == "datasets"
+    assert "2 tasks are not in the catalogue here (gone, lost), and taken to be on data of their own" in sentence
+    # Of a single task there are no others with which it may share data.
+    assert cautions(scored(0.5, task="gone")) == []
 
 
 def test_what_the_verifier_flagged_is_said():

@@ -122,8 +122,13 @@ def test_an_interval_over_items_holds_the_truth_as_often_as_it_says(freedoms):
     generator, held, repeats = np.random.default_rng(7), {"known": 0, "unknown": 0}, 4000
     for _ in range(repeats):
         draws = [(generator.standard_normal(), math.sqrt(generator.chisquare(df) / df)) for df in freedoms]
-        for how, part in (("known", Part.known), ("unknown", lambda error, df: Part.of_interval(Part.known(error, df).half))):
-            found = of_items(*(Figure(value, part(error, df), ()) for (value, error), df in zip(draws, freedoms, strict=True)))
+        for how, part in (
+            ("known", Part.known),
+            ("unknown", lambda error, df: Part.of_interval(Part.known(error, df).half)),
+        ):
+            found = of_items(
+                *(Figure(value, part(error, df), ()) for (value, error), df in zip(draws, freedoms, strict=True))
+            )
             held[how] += abs(found.value) <= found.half
     assert held["known"] / repeats >= 0.935
     assert held["unknown"] / repeats >= 0.945

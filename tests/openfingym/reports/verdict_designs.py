@@ -57,7 +57,9 @@ def _replicated(units: int) -> tuple[Resampling, Floats]:
     return design, design.counts(units)
 
 
-def _add(report: DrawnReport, task: str, kind: str, losses: Sequence[Floats], baseline: Floats, repeats: Floats) -> None:
+def _add(
+    report: DrawnReport, task: str, kind: str, losses: Sequence[Floats], baseline: Floats, repeats: Floats
+) -> None:
     """Add the runs of every model on a task.
 
     Args:
