@@ -16,7 +16,7 @@ from statistics import median
 from openfingym.reports.baselines import CHECKS, BaselineResult, recorded
 from openfingym.reports.datasets import datasets_of
 from openfingym.reports.repeats import NOTHING, half_width
-from openfingym.reports.statistics import EVEN, FEWEST_UNITS, Figure, Part, Unit, inference_of
+from openfingym.reports.statistics import EVEN, FEWEST_UNITS, Figure, Part, Unit, inference_of, over_items
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _of_kind(kind: str, rows: dict[str, list[BaselineResult]], seeds: int, *, ow
         share = 1.0 / math.sqrt(seeds) if own_tapes else 1.0
         parts = [Part.of_interval(share * median(_halves(rows[task]))) for task in tasks]
         figures = [Figure(0.0, NOTHING, (part,)) if own_tapes else Figure(0.0, part, ()) for part in parts]
-        known = inference_of([0.0] * len(tasks), list(numbers.values()), lambda: figures)
+        known = over_items(figures, list(numbers.values()))
         assert known is not None
         difference, over = known.detectable, known.over
     return Foreseen(kind, tuple(tasks), count, seeds, -math.expm1(-difference), "task" if over == "task" else "item")

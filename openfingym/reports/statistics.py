@@ -163,7 +163,7 @@ def inference_of(
     count = len(set(datasets))
     if count >= FEWEST_UNITS:
         return _over_datasets(np.asarray(values, dtype=np.float64), datasets)
-    return _over_items(figures(), datasets) if values else None
+    return over_items(figures(), datasets) if values else None
 
 
 def estimate_of(values: Sequence[float], inference: Inference | None) -> Estimate:
@@ -202,7 +202,7 @@ def _over_datasets(values: NDArray[np.float64], datasets: Sequence[int]) -> Infe
     return Inference(mean, math.sqrt(variance) * quantile(freedom), freedom, "task", len(weights))
 
 
-def _over_items(figures: Sequence[Figure], datasets: Sequence[int]) -> Inference | None:
+def over_items(figures: Sequence[Figure], datasets: Sequence[int]) -> Inference | None:
     """What is known of these tasks on other items; None if a task's error over items is not known."""
     parts: dict[int, Part] = {}
     independent: list[Part] = []

@@ -12,8 +12,8 @@ from tests.openfingym.reports.verdict_designs import DESIGNS, measure
 REPORTS = 60
 """Reports a design: three standard errors of a share of 5 % are eight points."""
 WIDEST = {"7 tasks of one series": 1.7}
-"""Median width of an interval over that of one who knows the variance, where it is more than 1.3: how tasks of one series
-go together is not known, so they are taken to go together wholly."""
+"""Median width of an interval over that of one who knows the variance, where it is more than 1.3: how tasks of one
+series go together is not known, so they are taken to go together wholly."""
 
 
 @pytest.mark.parametrize("name", DESIGNS)
