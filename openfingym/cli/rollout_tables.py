@@ -255,9 +255,7 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
         say(f"of all together: no rollout of a model begins once {' or '.join(bounds)} are spent")
     told, unknown = _foreseen(plan, tasks)
     for one in told:
-        say(
-            f"{one.sentence}; found in 80 % of cases, by the errors of recorded baselines; repeats that differ come on top"
-        )
+        say(f"{one.sentence}; with a chance of 80 %, by the errors of recorded baselines; unlike repeats add to it")
     if unknown:
         say(f"what difference can be told is not known of tasks without a record: {', '.join(unknown)}")
     say(f"a dry run: {len(work.missing)} of {len(work.specs)} rollouts would be run into {out}, and none was")

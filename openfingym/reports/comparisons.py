@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
@@ -221,8 +222,10 @@ def _compare_kind(groups: Sequence[RunGroup], sample_of: SampleOf) -> list[RowCo
     by_loss = [pair.inference(values) for pair, values in zip(pairs, differences, strict=True)]
     loss_p, success_p = _adjusted(by_loss), _adjusted([pair.success() for pair in pairs])
     tested = sum(known is not None for known in by_loss)
+    # Nearly all pairs have the same tasks.
+    named = cache(items_of)
     return [
-        _comparison(pair, values, known, p, success, tested)
+        _comparison(pair, values, known, p, success, tested, named(tuple(pair.seeds)))
         for pair, values, known, p, success in zip(pairs, differences, by_loss, loss_p, success_p, strict=True)
     ]
 
@@ -250,6 +253,7 @@ def _comparison(
     p_holm: float | None,
     success_p_holm: float | None,
     tested: int,
+    items_are: str,
 ) -> RowComparison:
     """The comparison of two rows.
 
@@ -260,6 +264,7 @@ def _comparison(
         p_holm: its adjusted p-value.
         success_p_holm: adjusted p-value of the test of how often they were scored.
         tested: how many comparisons were adjusted together.
+        items_are: what the items of their tasks are called.
     """
     means = list(differences.values())
     wins, losses = sum(mean < -EVEN for mean in means), sum(mean > EVEN for mean in means)
@@ -292,7 +297,7 @@ def _comparison(
         losses=losses,
         ties=len(means) - wins - losses,
         items=pair.items() if known is not None and known.over == "item" else None,
-        items_are=items_of(pair.seeds),
+        items_are=items_are,
         single=any(is_single(some) for mine in runs for some in mine),
         p_value=None if known is None else known.p_value,
         p_holm=p_holm,
