@@ -122,9 +122,9 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
         "higher is better. A rejected run counts as the baseline; 'if scored' leaves it out. Penalized total, by which "
         "rows are ranked: the geometric mean of the relative total itself, a rejected run counted as 100, so that "
         "failing never pays. Better: share of runs that beat the baseline, beyond their sampling error where they have "
-        "an interval. No skill: share of scored runs whose advantage is within sampling error, or that an answer "
-        "without skill reaches; a dash where what such answers reach is not recorded. Left out of everything: errors, "
-        "which are ours, deferred and void runs. The interval is for other tasks; with fewer than "
+        "an interval. No skill: share of scored runs whose advantage over the baseline, or over an answer without "
+        "skill, is within sampling error; a dash where what such answers reach is not recorded. Left out of "
+        "everything: errors, which are ours, deferred and void runs. The interval is for other tasks; with fewer than "
         f"{FEWEST_UNITS} datasets it is of these tasks alone, on other items of the same markets.",
         ("if scored", "better", "no skill", "runs", "tasks"),
     )
