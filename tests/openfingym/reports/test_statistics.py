@@ -119,7 +119,7 @@ def test_parts_known_by_their_intervals_alone_are_added_by_their_squares():
 
 @pytest.mark.parametrize("freedoms", [(3.0,) * 5, (2.0, 30.0), (5.0, 5.0, 2.0)])
 def test_an_interval_over_items_holds_the_truth_as_often_as_it_says(freedoms):
-    generator, held, repeats = np.random.default_rng(7), {"known": 0, "unknown": 0}, 4000
+    generator, held, repeats = np.random.default_rng(7), {"known": 0, "unknown": 0}, 2000
     for _ in range(repeats):
         draws = [(generator.standard_normal(), math.sqrt(generator.chisquare(df) / df)) for df in freedoms]
         for how, part in (
@@ -140,6 +140,10 @@ def test_the_items_of_one_dataset_go_together_and_those_of_others_do_not():
     assert of_items(*figures).error == pytest.approx(0.15, rel=0.01)
     assert of_items(*figures, datasets=[0, 0, 1, 1]).error == pytest.approx(0.3 / math.sqrt(2.0), rel=0.01)
     assert of_items(*figures, Figure(0.1, None, ())) is None
+    # As little is known of both together as of the one of which less is known.
+    unlike = Part.known(0.1, 30.0).together(Part.known(0.3, 3.0))
+    assert (unlike.error, unlike.freedom) == (pytest.approx(0.4), 3.0)
+    assert unlike.half == pytest.approx(0.1 * quantile(30.0) + 0.3 * quantile(3.0))
 
 
 def test_what_is_known_exactly_has_an_interval_of_no_width():
