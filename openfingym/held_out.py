@@ -27,8 +27,8 @@ def kept_apart(names: Iterable[str]) -> frozenset[str]:
     from openfingym import catalog
 
     named, tasks = frozenset(names), catalog.tasks()
-    shared = frozenset[str]().union(*(_data(info) for info in tasks if info.name in named))
-    return named | {info.name for info in tasks if _data(info) & shared}
+    shared = frozenset[str]().union(*(data_of(info) for info in tasks if info.name in named))
+    return named | {info.name for info in tasks if data_of(info) & shared}
 
 
 def training_tasks(family: Family | None = None, *, held_out: Iterable[str] = HELD_OUT) -> list[str]:
@@ -44,7 +44,7 @@ def training_tasks(family: Family | None = None, *, held_out: Iterable[str] = HE
     return [info.name for info in catalog.tasks(family) if info.name not in apart]
 
 
-def _data(task: TaskInfo) -> frozenset[str]:
+def data_of(task: TaskInfo) -> frozenset[str]:
     """What two tasks on the same data have in common: the dataset, and for real data its source."""
     from openfingym.data.dataset import dataset_info
     from openfingym.digests import sha256_of_file

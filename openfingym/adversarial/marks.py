@@ -1,5 +1,8 @@
-"""Whether a result shows any skill: it does not if its advantage is within sampling error, or if answers without skill
-reach it.
+"""Whether a result shows any skill: it does if it is better than the baseline and than every answer without skill, both
+beyond its sampling error.
+
+One rule for all answers: a constant, such as the drift of training, is within sampling error of the constants among the
+answers without skill, whoever submits it.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ Skill = Literal["shown", "none shown", "not recorded"]
 """Whether a result shows skill; ``not recorded`` if it is not known what answers without skill reach on its task."""
 MEANINGS: Mapping[Skill, str] = MappingProxyType(
     {
-        "none shown": "within the sampling error of the baseline, or no better than an answer without skill",
+        "none shown": "within the sampling error of the baseline, or of an answer without skill",
         "not recorded": "what answers without skill reach on this build of the task is not known",
     }
 )
@@ -54,12 +57,14 @@ def judged(relative: float, interval: tuple[float, float] | None, reached: Reach
         interval: lower and upper end of its 95 % interval; None where there is none.
         reached: what answers without skill reach on the same build of the task; None where that is not known.
     """
-    # First what can be said without the record: an advantage within the sampling error is none.
-    if relative >= 1.0 or (interval is not None and interval[1] >= 1.0):
+    # What other hidden rows might have given; without an interval, what these gave.
+    worst = relative if interval is None else max(relative, interval[1])
+    # First what can be said without the record.
+    if worst >= 1.0:
         return "none shown"
     if reached is None:
         return "not recorded"
-    return "none shown" if reached.relative is not None and relative >= reached.relative else "shown"
+    return "none shown" if reached.relative is not None and worst >= reached.relative else "shown"
 
 
 def share_without_skill(results: Iterable[RolloutResult]) -> float | None:

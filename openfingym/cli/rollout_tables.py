@@ -15,6 +15,7 @@ from openfingym.cli.render import print_json, print_table
 if TYPE_CHECKING:
     from openfingym.models.meter import Allowance
     from openfingym.models.prices import PriceTable
+    from openfingym.reports.foreseen import Foreseen
     from openfingym.results import Isolation, RolloutResult
     from openfingym.rollouts import Plan, Work
 
@@ -29,14 +30,14 @@ class _Skill:
     data_kind: str
     value: float | None
     low: float | None
-    """Lower end of the interval; None where there are too few tasks and runs for one."""
+    """Lower end of the interval; None where nothing is known of the error."""
     high: float | None
-    """Upper end of the interval; None where there are too few tasks and runs for one."""
+    """Upper end of the interval; None where nothing is known of the error."""
     tasks: int
     runs: int
     """Number of scored and rejected runs."""
     over: str | None
-    """Whether the interval is over other tasks (``task``) or other runs on the same tasks (``run``)."""
+    """Whether the interval is over other tasks (``task``) or other items of these tasks alone (``item``)."""
     penalized: float | None
     """Geometric mean over tasks of the relative total, a rejected run counted as 100; None without judged runs."""
 
@@ -227,7 +228,9 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
             }
             for spec in work.specs
         ]
-        print_json({"out": str(out), "groups": [asdict(group) for group in groups], "rollouts": rollouts})
+        document = {"out": str(out), "groups": [asdict(group) for group in groups], "rollouts": rollouts}
+        told, unknown = _foreseen(plan, tasks)
+        print_json({**document, "foreseen": [asdict(one) for one in told], "not_foreseen": unknown})
         return
     columns = ["agent", "model", "tasks", "runs", "finished", "to run", "spent", "expected", "at most"]
     rows = [
@@ -257,7 +260,24 @@ def print_intended(plan: Plan, work: Work, out: Path, *, as_json: bool) -> None:
     )
     if bounds:
         say(f"of all together: no rollout of a model begins once {' or '.join(bounds)} are spent")
+    told, unknown = _foreseen(plan, tasks)
+    for one in told:
+        say(f"{one.sentence}; with a chance of 80 %, by the errors of recorded baselines; unlike repeats add to it")
+    if unknown:
+        say(f"what difference can be told is not known of tasks without a record: {', '.join(unknown)}")
     say(f"a dry run: {len(work.missing)} of {len(work.specs)} rollouts would be run into {out}, and none was")
+
+
+def _foreseen(plan: Plan, tasks: Sequence[str]) -> tuple[list[Foreseen], list[str]]:
+    """What the run could tell of two agents on the data of each kind, and the tasks of which that is not known."""
+    from openfingym.reports.foreseen import foreseen
+
+    if plan.split != "test":
+        return [], []
+    # The record is of a task's own data and of all its questions.
+    if plan.real or plan.clock is not None or plan.questions is not None:
+        return [], list(tasks)
+    return foreseen(tasks, len(plan.seeds) * plan.attempts, own_tapes=plan.fresh)
 
 
 def _by_agent(results: Iterable[RolloutResult]) -> list[list[RolloutResult]]:
@@ -271,14 +291,14 @@ def _by_agent(results: Iterable[RolloutResult]) -> list[list[RolloutResult]]:
 def _skills(results: Sequence[RolloutResult]) -> Iterator[_Skill]:
     """Skill on data of each kind: real and simulated data never share a figure."""
     from openfingym.reports.cells import judged, penalized_estimate, skill_estimate
+    from openfingym.reports.datasets import datasets_of
 
     for kind in dict.fromkeys(result.data_kind for result in results):
         tasks: dict[tuple[str, str, str], list[RolloutResult]] = {}
         for result in judged(result for result in results if result.data_kind == kind):
             tasks.setdefault((result.task, result.task_digest, result.slice or ""), []).append(result)
-        # A fixed seed of the bootstrap, and the tasks in order: the report gives the same interval.
-        by_task = [runs for _, runs in sorted(tasks.items())]
-        estimate, penalized = skill_estimate(by_task, seed=0), penalized_estimate(by_task, seed=0).value
+        by_task, datasets = list(tasks.values()), datasets_of([task for task, *_ in tasks], kind)
+        estimate, penalized = skill_estimate(by_task, datasets), penalized_estimate(by_task, datasets).value
         runs = sum(map(len, tasks.values()))
         yield _Skill(kind, estimate.value, estimate.low, estimate.high, estimate.tasks, runs, estimate.over, penalized)
 
@@ -299,7 +319,7 @@ def _skill_text(skill: _Skill, *, named: bool) -> str:
             f"{kind}{skill.value:+z.3f} (only {skill.tasks} task{'s' * (skill.tasks != 1)}, "
             f"{skill.runs} run{'s' * (skill.runs != 1)})"
         )
-    over = ", over runs" if skill.over == "run" else ""
+    over = ", of these tasks alone" if skill.over == "item" else ""
     return f"{kind}{skill.value:+z.3f} [{skill.low:+z.3f}, {skill.high:+z.3f}]{over}"
 
 

@@ -40,6 +40,8 @@ class Resampling:
     """Degrees of freedom of the standard error."""
     reach: float
     """Half the width of a 95 % interval in standard errors: Student's quantile at these degrees of freedom."""
+    units: int
+    """How many units there are to draw from."""
     full_size: bool = True
     """Whether a replicate has about the size of the fold. Results of smaller ones vary about another level."""
 
@@ -88,7 +90,12 @@ def block_bootstrap(units: int, seed: int, *, shortest: int = 1, units_are_rows:
     # The circle gives every unit the same chance; without it, those at the ends would be drawn less often.
     drawn = ((starts + np.arange(length)) % units).reshape(REPLICATES, -1)[:, :units]
     return Resampling(
-        tuple(drawn), math.sqrt((freedom + 1.0) / freedom), freedom, student(freedom), units_are_rows=units_are_rows
+        tuple(drawn),
+        math.sqrt((freedom + 1.0) / freedom),
+        freedom,
+        student(freedom),
+        units,
+        units_are_rows=units_are_rows,
     )
 
 
@@ -111,7 +118,7 @@ def stratified_bootstrap(strata: NDArray[np.int64], seed: int) -> Resampling | N
     drawn = [units[generator.integers(0, len(units), (REPLICATES, len(units)))] for units in members]
     draws = tuple(np.concatenate(drawn, axis=1))
     # The variance within a stratum of n units comes out too small by the factor 1 - 1 / n, here of the smallest one.
-    return Resampling(draws, math.sqrt((freedom + 1.0) / freedom), freedom, student(freedom))
+    return Resampling(draws, math.sqrt((freedom + 1.0) / freedom), freedom, student(freedom), len(strata))
 
 
 def grouped(units: int, fewest: int) -> Resampling | None:
@@ -131,9 +138,10 @@ def grouped(units: int, fewest: int) -> Resampling | None:
     """
     groups = np.array_split(np.arange(units), GROUPS)
     if len(groups[-1]) >= fewest:
-        return Resampling(tuple(groups), 1.0 / math.sqrt(GROUPS), GROUPS - 1.0, student(GROUPS - 1.0), full_size=False)
+        scale, freedom = 1.0 / math.sqrt(GROUPS), GROUPS - 1.0
+        return Resampling(tuple(groups), scale, freedom, student(freedom), units, full_size=False)
     if len(groups[-1]) == 0 or units - len(groups[0]) < fewest:
         return None
     # Too few units in a group for the metrics: the delete-a-group jackknife, with the scale that belongs to it.
     rest = tuple(np.concatenate([other for other in groups if other is not group]) for group in groups)
-    return Resampling(rest, (GROUPS - 1.0) / math.sqrt(GROUPS), GROUPS - 1.0, student(GROUPS - 1.0))
+    return Resampling(rest, (GROUPS - 1.0) / math.sqrt(GROUPS), GROUPS - 1.0, student(GROUPS - 1.0), units)

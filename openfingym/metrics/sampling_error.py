@@ -26,6 +26,8 @@ from openfingym.metrics.aggregation import (
     smallest_loss,
 )
 from openfingym.metrics.registry import find_metric
+from openfingym.metrics.relative_sample import RelativeSample, standard_error
+from openfingym.metrics.resampling import student
 from openfingym.metrics.scoring import relative, relative_weights
 
 if TYPE_CHECKING:
@@ -33,10 +35,6 @@ if TYPE_CHECKING:
 
     from openfingym.metrics.resampling import Resampling
     from openfingym.metrics.scoring import Rules, Score
-
-REFUSED_SHARE = 0.05
-"""Where a metric has no value on more than this share of the replicates, the others are no fair sample of its
-spread."""
 
 Interval = tuple[float, float]
 
@@ -48,44 +46,50 @@ class Replicates:
     metrics: Mapping[str, NDArray[np.float64]]
     """Each metric on every replicate, float64[replicates] by name; NaN where it has no value on a replicate."""
     scale: float
-    """Scale of the :class:`~openfingym.metrics.resampling.Resampling`; the next two fields are from there, too."""
-    reach: float
+    """Scale of the :class:`~openfingym.metrics.resampling.Resampling`; the next three fields are from there, too."""
+    freedom: float
     full_size: bool
+    units: int
+
+    @property
+    def reach(self) -> float:
+        """Half the width of a 95 % interval in standard errors."""
+        return student(self.freedom)
 
     @classmethod
     def of(cls, design: Resampling, metrics: Mapping[str, NDArray[np.float64]]) -> Replicates:
         """Results on the replicates of a design."""
-        return cls(metrics, design.scale, design.reach, design.full_size)
+        return cls(metrics, design.scale, design.freedom, design.full_size, design.units)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Results on replicates of one design that were computed apart, at least one part, in the design's order."""
         first = parts[0]
         metrics = {name: np.concatenate([part.metrics[name] for part in parts]) for name in first.metrics}
-        return cls(metrics, first.scale, first.reach, first.full_size)
+        return cls(metrics, first.scale, first.freedom, first.full_size, first.units)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values; NaN where there is no value, as Python's JSON writes it."""
         metrics = {name: values.tolist() for name, values in self.metrics.items()}
-        return {"metrics": metrics, "scale": self.scale, "reach": self.reach, "full_size": self.full_size}
+        return {
+            "metrics": metrics,
+            "scale": self.scale,
+            "freedom": self.freedom,
+            "full_size": self.full_size,
+            "units": self.units,
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Replicates:
         """Read what :meth:`to_dict` gave."""
         listed = data["metrics"].items()  # type: ignore[attr-defined]
         metrics = {name: np.array(values, dtype=np.float64) for name, values in listed}
-        scale, reach = (float(data[name]) for name in ("scale", "reach"))  # type: ignore[arg-type]
-        return cls(metrics, scale, reach, bool(data["full_size"]))
+        scale, freedom = (float(data[name]) for name in ("scale", "freedom"))  # type: ignore[arg-type]
+        return cls(metrics, scale, freedom, bool(data["full_size"]), int(data["units"]))  # type: ignore[call-overload]
 
     def standard_error(self, results: NDArray[np.float64]) -> float | None:
         """Standard error of a number from its replicates; None where too many are NaN, or it is not finite."""
-        # A replicate without a value, such as one of a single class, is NaN.
-        defined = results[~np.isnan(results)]
-        if len(defined) < (1.0 - REFUSED_SHARE) * len(results):
-            return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            error = self.scale * float(defined.std(ddof=1))
-        return error if math.isfinite(error) else None
+        return standard_error(results, self.scale)
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ class SamplingError:
     """95 % interval of the relative total, paired with the baseline."""
     relative_standard_error: float | None = None
     """Standard error of the logarithm of the relative total."""
+    relative_sample: RelativeSample | None = None
+    """The logarithm of the relative total on every replicate, by which two answers are compared in pairs."""
 
 
 def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError:
@@ -134,18 +140,20 @@ def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError
     smallest = math.fsum(
         entry.weight * smallest_loss(find_metric(entry.name)) for entry in rules.metrics if entry.weight != 0.0
     )
-    log_error = _log_error(rules, score, baseline, own, theirs)
+    sample = _log_sample(rules, score, baseline, own, theirs)
+    log_error = sample.error
     return SamplingError(
         standard_errors={name: error for name, error in errors.items() if error is not None},
         total_standard_error=total_error,
         total_interval=None if total_error is None else _about(score.total, own.reach * total_error, smallest),
         relative_interval=None if log_error is None else _around(rank, own.reach * log_error),
         relative_standard_error=log_error,
+        relative_sample=None if log_error is None else sample,
     )
 
 
-def _log_error(rules: Rules, score: Score, baseline: Score, own: Replicates, theirs: Replicates) -> float | None:
-    """Standard error of the logarithm of the relative total; None where nothing can be said."""
+def _log_sample(rules: Rules, score: Score, baseline: Score, own: Replicates, theirs: Replicates) -> RelativeSample:
+    """The logarithm of the relative total on every replicate, but for a constant."""
     weights = {name: weight for name, weight in relative_weights(rules).items() if weight != 0.0}
     logs = []
     for name, weight in weights.items():
@@ -159,7 +167,8 @@ def _log_error(rules: Rules, score: Score, baseline: Score, own: Replicates, the
         # A ratio that is held at a bound does not move with the data.
         held = reference <= 0.0 or not SMALLEST_RATIO < whole / reference < LARGEST_RATIO
         logs.append(np.zeros_like(loss) if held else weight * (loss / whole - base / reference))
-    return own.standard_error(np.sum(logs, axis=0) / math.fsum(weights.values()))
+    values = np.sum(logs, axis=0) / math.fsum(weights.values())
+    return RelativeSample(values, own.scale, own.freedom, own.units)
 
 
 def _about(total: float, reach: float, smallest: float) -> Interval:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from openfingym.adversarial.marks import skill_of
 from openfingym.reports.cells import RunGroup, judged, label
+from openfingym.reports.datasets import unknown_of
 from openfingym.reports.endpoints import asked_models
 from openfingym.verifiers.backing import REMEDY
 
@@ -28,6 +29,7 @@ Concern = Literal[
     "settings",
     "endpoints",
     "tasks",
+    "datasets",
     "environments",
     "questions",
     "receipts",
@@ -66,6 +68,7 @@ def cautions_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) ->
         yield from (Caution(kind, "questions", f"On {kind} data {sentence}") for sentence in _slices(mine))
         yield from (Caution(kind, "skill", f"On {kind} data {sentence}") for sentence in _skill(mine))
         yield from (Caution(kind, "tasks", f"On {kind} data {sentence}") for sentence in _tasks(mine))
+        yield from (Caution(kind, "datasets", f"On {kind} data {sentence}") for sentence in _datasets(mine))
         yield from (
             Caution(kind, "environments", f"On {kind} data {sentence}") for sentence in _environments(mine, configs)
         )
@@ -250,6 +253,18 @@ def _tasks(groups: Sequence[RunGroup]) -> Iterator[str]:
         yield (
             f"the rows are not of the same tasks, but of {counts[0]} to {counts[-1]} of {len(every)}; "
             "the comparisons in pairs take common tasks alone"
+        )
+
+
+def _datasets(groups: Sequence[RunGroup]) -> Iterator[str]:
+    """Tasks whose data is not known, and may be that of others."""
+    tasks = sorted({task for group in groups for task, runs in group.tasks.items() if judged(runs)})
+    unknown = unknown_of(tasks)
+    if unknown and len(tasks) > 1:
+        counted = "1 task is" if len(unknown) == 1 else f"{len(unknown)} tasks are"
+        yield (
+            f"{counted} not in the catalogue here ({_first_of(unknown)}), and taken to be on data of their own: if "
+            "they share data with others, intervals are too narrow; $OPENFINGYM_TASKS names the folder of tasks"
         )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal, get_args
 
 from openfingym.adversarial.marks import share_without_skill
-from openfingym.reports.statistics import Estimate, mean_estimate, pass_at_k
+from openfingym.reports.datasets import datasets_of
+from openfingym.reports.repeats import Loss, by_seed, figure_of
+from openfingym.reports.statistics import Estimate, Figure, estimate_of, inference_of, pass_at_k
 from openfingym.task import DataKind, Family
 
 if TYPE_CHECKING:
@@ -162,7 +164,7 @@ class TaskCell:
     counts: StateCounts
     """How many runs ended in each state."""
     skill: Estimate
-    """Mean skill as in :class:`Cell`, with an interval over runs."""
+    """Mean skill as in :class:`Cell`, with an interval over other items of this task."""
     sampling: tuple[float, float] | None
     """The 95 % interval of the skill of a single run over other hidden rows of the same market; None if there are
     several runs, or if the run has no interval."""
@@ -275,27 +277,37 @@ def skill_of(log_ratio: float) -> float:
     return -math.expm1(log_ratio)
 
 
-def skill_estimate(tasks: Sequence[Sequence[RolloutResult]], seed: int) -> Estimate:
+def skill_estimate(tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int]) -> Estimate:
     """Skill from the judged runs of each task: 1 - the geometric mean of relative totals (Shchur et al. 2025).
 
     Args:
         tasks: the judged runs, by task.
-        seed: seed of the bootstrap.
+        datasets: number of each task's dataset (:func:`openfingym.reports.datasets.datasets_of`).
     """
     # An agent that never has a score is not as good as the baseline: it has no skill to state.
     if not any(run.state == "scored" for runs in tasks for run in runs):
         return Estimate(None, None, None, len(tasks), None)
-    return mean_estimate([[log_relative(run) for run in runs] for runs in tasks], seed).map(skill_of)
+    return _estimate(tasks, datasets, log_relative).map(skill_of)
 
 
-def penalized_estimate(tasks: Sequence[Sequence[RolloutResult]], seed: int) -> Estimate:
+def penalized_estimate(tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int]) -> Estimate:
     """Geometric mean over tasks of the relative total, a rejected run counted as 100; see :func:`log_penalized`.
 
     Args:
         tasks: the judged runs, by task.
-        seed: seed of the bootstrap.
+        datasets: number of each task's dataset, as for :func:`skill_estimate`.
     """
-    return mean_estimate([[log_penalized(run) for run in runs] for runs in tasks], seed).map(math.exp)
+    return _estimate(tasks, datasets, log_penalized).map(math.exp)
+
+
+def _estimate(tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int], loss: Loss) -> Estimate:
+    """The mean over tasks of the mean loss of the runs of each."""
+    values = [fmean(map(loss, runs)) for runs in tasks]
+
+    def figures() -> list[Figure]:
+        return [replace(figure_of(by_seed(runs), loss), value=value) for runs, value in zip(tasks, values, strict=True)]
+
+    return estimate_of(values, inference_of(values, datasets, figures))
 
 
 def paper_reward(run: RolloutResult, family: str) -> float | None:
@@ -313,15 +325,15 @@ def paper_reward(run: RolloutResult, family: str) -> float | None:
     return -run.total if family == "trading" else run.total
 
 
-def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str], seed: int) -> list[Cell]:
+def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str]) -> list[Cell]:
     """A cell for each group and each family of its tasks, and one over all if data of its kind has several families.
 
     Args:
         groups: the runs, grouped by kind of data and row.
         families: the family of each task.
-        seed: seed of the bootstrap.
     """
     cells = []
+    numbers = {kind: _numbers(groups, kind) for kind in dict.fromkeys(group.data_kind for group in groups)}
     for group in groups:
         # Of all groups, so that each row has a cell over all families, also if it has tasks of one.
         present = {families[task] for other in groups if other.data_kind == group.data_kind for task in other.tasks}
@@ -331,7 +343,7 @@ def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str], seed: int)
         chosen = sorted(by_family.items(), key=lambda item: family_order(item[0]))
         if len(present) > 1:
             chosen.append((ALL, list(group.tasks)))
-        cells += [_cell(group, family, tasks, seed) for family, tasks in chosen]
+        cells += [_cell(group, family, tasks, numbers[group.data_kind]) for family, tasks in chosen]
     return cells
 
 
@@ -341,15 +353,20 @@ def family_order(family: str) -> int:
     return known.index(family) if family in known else len(known)
 
 
-def task_cells_of(group: RunGroup, families: Mapping[str, str], seed: int) -> list[TaskCell]:
+def _numbers(groups: Sequence[RunGroup], data_kind: str) -> dict[str, int]:
+    """The number of the dataset of each task on data of a kind."""
+    tasks = sorted({task for group in groups if group.data_kind == data_kind for task in group.tasks})
+    return dict(zip(tasks, datasets_of(tasks, data_kind), strict=True))
+
+
+def task_cells_of(group: RunGroup, families: Mapping[str, str]) -> list[TaskCell]:
     """A cell for each task of a group.
 
     Args:
         group: the runs of a row.
         families: the family of each task.
-        seed: seed of the bootstrap.
     """
-    return [_task_cell(group, families[task], task, runs, seed) for task, runs in group.tasks.items()]
+    return [_task_cell(group, families[task], task, runs) for task, runs in group.tasks.items()]
 
 
 def judged(runs: Iterable[RolloutResult]) -> list[RolloutResult]:
@@ -357,9 +374,10 @@ def judged(runs: Iterable[RolloutResult]) -> list[RolloutResult]:
     return [run for run in runs if run.state in {"scored", "rejected"}]
 
 
-def _cell(group: RunGroup, family: str, tasks: Sequence[str], seed: int) -> Cell:
+def _cell(group: RunGroup, family: str, tasks: Sequence[str], numbers: Mapping[str, int]) -> Cell:
     every = [run for task in tasks for run in group.tasks[task]]
-    by_task = [runs for runs in (judged(group.tasks[task]) for task in tasks) if runs]
+    of_task = {task: runs for task in tasks if (runs := judged(group.tasks[task]))}
+    by_task, datasets = list(of_task.values()), [numbers[task] for task in of_task]
     scored = [alone for alone in ([run for run in runs if run.state == "scored"] for runs in by_task) if alone]
     runs = judged(every)
     # Rewards of different families have different scales and directions, and no mean.
@@ -373,8 +391,8 @@ def _cell(group: RunGroup, family: str, tasks: Sequence[str], seed: int) -> Cell
         tasks=len(by_task),
         counts=counts,
         reward=fmean(map(fmean, known)) if known and all(known) else None,
-        skill=skill_estimate(by_task, seed),
-        penalized=penalized_estimate(by_task, seed),
+        skill=skill_estimate(by_task, datasets),
+        penalized=penalized_estimate(by_task, datasets),
         skill_scored=skill_of(fmean(fmean(map(log_relative, alone)) for alone in scored)) if scored else None,
         better=sum(map(_is_better, runs)) / len(runs) if runs else None,
         no_skill=share_without_skill(runs),
@@ -404,7 +422,7 @@ def _pass_at(by_task: Sequence[Sequence[RolloutResult]]) -> Iterable[PassAt]:
         yield PassAt(k, scored, fmean(pass_at_k(n, better, k) for n, _, better in tallies))
 
 
-def _task_cell(group: RunGroup, family: str, task: str, every: Sequence[RolloutResult], seed: int) -> TaskCell:
+def _task_cell(group: RunGroup, family: str, task: str, every: Sequence[RolloutResult]) -> TaskCell:
     runs = judged(every)
     logs = [log_relative(run) for run in runs]
     totals = [run.total for run in runs if run.state == "scored" and run.total is not None]
@@ -414,7 +432,7 @@ def _task_cell(group: RunGroup, family: str, task: str, every: Sequence[RolloutR
         family=family,
         task=task,
         counts=StateCounts.of(every),
-        skill=skill_estimate([runs] if runs else [], seed),
+        skill=skill_estimate([runs] if runs else [], [0] if runs else []),
         sampling=_sampling(runs),
         worst=skill_of(max(logs)) if totals else None,
         best=skill_of(min(logs)) if totals else None,

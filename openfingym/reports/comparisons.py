@@ -1,38 +1,42 @@
 """Paired comparisons: which of two agents is better on the tasks and seeds that both ran.
 
-What is tested is the penalized total, in which a run without a score counts as 100 times the baseline
+What is compared is the penalized total, in which a run without a score counts as 100 times the baseline
 (:func:`openfingym.reports.cells.log_penalized`). The losses where both were scored are beside it, as a
-description alone: an agent that fails where it is hard must not be tested on what is left.
+description alone: an agent that fails where it is hard must not be judged by what is left.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from functools import cache
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from openfingym.reports.cells import Row, RunGroup, judged, label, log_penalized, log_relative
-from openfingym.reports.statistics import FEWEST_UNITS, MANY_UNITS, Estimate, holm, mean_estimate, sign_flip_p, unit_of
-from openfingym.results.result import LOSS_FAILURE
+from openfingym.reports.cells import Row, RunGroup, judged, log_penalized, log_relative
+from openfingym.reports.datasets import datasets_of, items_of
+from openfingym.reports.repeats import (
+    RunsBySeed,
+    SampleOf,
+    Samples,
+    by_seed,
+    deviation,
+    difference_of,
+    is_single,
+    stored_sample,
+)
+from openfingym.reports.statistics import EVEN, Estimate, Figure, Inference, estimate_of, holm, inference_of
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
 
-Differences = Mapping[str, Mapping[int, float]]
-"""Differences of log loss, by task and seed."""
-RunsBySeed = Mapping[str, Mapping[int, "Sequence[RolloutResult]"]]
+Runs = Mapping[str, RunsBySeed]
 """Judged runs of a row, by task and seed."""
 Verdict = Literal["better", "worse", "no difference", "too few"]
 SIGNIFICANT = 0.05
 """Adjusted p-value below which a difference is significant."""
-EVEN = 1e-9
-"""Mean log losses closer than this are a tie: they differ by rounding alone."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,16 @@ class RowComparison:
     """The second row."""
     tasks: int
     """How many tasks both were judged on with a common seed."""
+    datasets: int
+    """How many datasets these tasks are on; tasks on one series count once."""
     pairs: int
     """How many pairs of a task and a seed both ran."""
     loss_ratio: Estimate
-    """Geometric mean over tasks of the penalized total of a over that of b; below 1 a is better."""
+    """Geometric mean over tasks of the penalized total of a over that of b; below 1 a is better. Its interval is for
+    this pair alone."""
+    detectable: float | None
+    """How much lower the loss of one must be, as a share, for this comparison alone to tell it with a chance of 80 %;
+    None if nothing is known of the error."""
     scored: tuple[int, int]
     """How many runs of a and of b have a score, of those at common tasks and seeds."""
     judged: tuple[int, int]
@@ -68,247 +78,230 @@ class RowComparison:
     """How many tasks b is better in."""
     ties: int
     """How many tasks neither is better in."""
+    items: int | None
+    """How many items (windows, questions, nodes) of the tasks both were compared on, replicate by replicate; None if
+    the comparison is over datasets, or if it is not known how both did on each."""
+    items_are: str
+    """What the items are called: ``questions``, or ``items`` of any kind."""
+    single: bool
+    """Whether some task has one run alone of a row, so that nothing is known of other repeats."""
     p_value: float | None
-    """p-value of the two-sided sign-flip test over tasks or, if they are too few, over their common seeds; None if
-    there are too few of both."""
+    """p-value of the two-sided t-test of the mean difference; None if nothing is known of the error."""
     p_holm: float | None
     """The p-value, adjusted for all comparisons on data of this kind."""
+    compared: int
+    """How many comparisons on data of this kind the p-value is adjusted for."""
     success_p_holm: float | None
-    """p-value of the same test of how often they were scored, adjusted for all comparisons on data of this kind."""
+    """p-value of the same test of how often they were scored, adjusted for all comparisons on data of this kind; None
+    with too few datasets."""
     verdict: Verdict
-    """Whether a is better than b by the penalized total."""
+    """Whether a is better than b by the penalized total; ``too few`` if nothing is known of the error."""
 
     @property
     def sentence(self) -> str:
         """The comparison in words, with the row of the lower loss first."""
-        a, b, data = label(self.a), label(self.b), f"{self.data_kind} data"
-        if self.verdict == "too few":
-            needed = f"{FEWEST_UNITS} are needed, or {FEWEST_UNITS} common seeds of each"
-            return (
-                f"{a} and {b} on {data}: too few to say, {self.tasks} common task{'s' * (self.tasks != 1)}; {needed}."
-            )
-        swapped = (self.loss_ratio.value or 1.0) > 1.0
-        ratio, low, high = _ratio(self.loss_ratio, swapped)
-        wins, losses = self.wins, self.losses
-        if swapped:
-            a, b, wins, losses = b, a, losses, wins
-        size = f"{1.0 - ratio:.1%} lower (95 % interval of the ratio {low:.3g} to {high:.3g})"
-        tasks = f"{self.tasks} task{'s' * (self.tasks != 1)}"
-        if self.loss_ratio.over == "run":
-            tasks = f"the seeds of {tasks}, which stand{'s' * (self.tasks == 1)} for no other"
-        figures = (
-            f"over {tasks}, better on {wins} and worse on {losses}; p = {self.p_value:.2g}, Holm-adjusted "
-            f"{self.p_holm:.2g}"
-        )
-        counted = ""
-        if self.scored != self.judged:
-            counted = f", a failure counted as {-LOSS_FAILURE:g} times the baseline's,"
-            figures += self._successes(a, b, swapped)
-        if self.verdict == "no difference" and (self.success_p_holm or 1.0) < SIGNIFICANT:
-            # Shares of scored runs, compared without a division: neither row may have been judged.
-            often, seldom = (0, 1) if self.scored[0] * self.judged[1] > self.scored[1] * self.judged[0] else (1, 0)
-            names = label(self.a), label(self.b)
-            return (
-                f"{names[often]} is scored more often than {names[seldom]} on {data} (Holm-adjusted p = "
-                f"{self.success_p_holm:.2g}), and neither loss is surely lower: the loss of {a}{counted} is {size}, "
-                f"{figures}."
-            )
-        if self.verdict == "no difference":
-            return f"{a} and {b} cannot be told apart on {data}: the loss of {a}{counted} is {size}, {figures}."
-        return f"{a} is better than {b} on {data}: its loss{counted} is {size}, {figures}."
+        from openfingym.reports.sentences import sentence_of
 
-    def _successes(self, a: str, b: str, swapped: bool) -> str:
-        """How often each was scored, and the losses where both were."""
-        first, second = (1, 0) if swapped else (0, 1)
-        counts = (
-            f"; {a} was scored in {self.scored[first]} of {self.judged[first]} runs, {b} in {self.scored[second]} of "
-            f"{self.judged[second]}"
-        )
-        if self.scored_ratio.value is None:
-            return f"{counts}, and never both"
-        ratio, low, high = _ratio(self.scored_ratio, swapped)
-        size = f"{abs(1.0 - ratio):.1%} {'lower' if ratio <= 1.0 else 'higher'}"
-        ends = f" (95 % interval of the ratio {low:.3g} to {high:.3g})" if self.scored_ratio.enough else ""
-        return f"{counts}; where both were, the loss of {a} is {size}{ends}"
+        return sentence_of(self)
 
 
-def _ratio(estimate: Estimate, swapped: bool) -> tuple[float, float, float]:
-    """A ratio of losses and the ends of its interval, b over a if they are swapped; 1 stands for a missing figure."""
-    # The inverse of an interval has its ends in the other order.
-    value, low, high = (part or 1.0 for part in (estimate.value, estimate.low, estimate.high))
-    return (1.0 / value, 1.0 / high, 1.0 / low) if swapped else (value, low, high)
-
-
-def compare(groups: Sequence[RunGroup], seed: int) -> list[RowComparison]:
+def compare(groups: Sequence[RunGroup], _seed: int = 0, *, sample_of: SampleOf = stored_sample) -> list[RowComparison]:
     """Compare every pair of rows on data of the same kind; p-values are adjusted together within each kind.
 
     A row that was never scored is compared with those that were; two such rows have nothing to compare.
 
     Args:
         groups: the runs, grouped by kind of data and row.
-        seed: seed of the bootstrap and the tests.
+        _seed: of no effect, since nothing is drawn at random; earlier versions took a seed here.
+        sample_of: gives the relative total of a run on every replicate of its hidden items, by default from the file
+            beside its result; asked only if there are too few datasets.
     """
     comparisons: list[RowComparison] = []
     with_runs = [group for group in groups if any(judged(runs) for runs in group.tasks.values())]
     for kind in dict.fromkeys(group.data_kind for group in with_runs):
-        comparisons += _compare_kind([group for group in with_runs if group.data_kind == kind], seed)
+        comparisons += _compare_kind([group for group in with_runs if group.data_kind == kind], sample_of)
     return comparisons
 
 
-def _compare_kind(groups: Sequence[RunGroup], seed: int) -> list[RowComparison]:
-    """Compare every pair of rows on data of one kind."""
-    runs = [_by_task_and_seed(group) for group in groups]
-    penalized, scored, failed = (
-        [_means(by_seed, losses) for by_seed in runs] for losses in (_penalized, _scored, _failed)
-    )
-    pairs = [(a, b) for a, b in itertools.combinations(range(len(groups)), 2) if scored[a] or scored[b]]
-    differences = [_differences(penalized[a], penalized[b]) for a, b in pairs]
-    by_loss = _tested(differences, seed)
-    by_success = _tested([_differences(failed[a], failed[b]) for a, b in pairs], seed)
-    return [
-        _comparison(
-            (groups[a], groups[b]),
-            (runs[a], runs[b]),
-            differences[n],
-            _differences(scored[a], scored[b]),
-            by_loss.get(n),
-            by_success.get(n),
-            seed,
+_Means = Mapping[str, Mapping[int, float]]
+
+
+@dataclass(frozen=True)
+class _RowRuns:
+    """The judged runs of a row, with what is computed of them once for all of its comparisons."""
+
+    group: RunGroup
+    runs: Runs
+    penalized: _Means
+    """Mean of the log of the penalized total, by task and seed."""
+    scored: _Means
+    """Mean log loss of scored runs, by task and seed that has one."""
+    failed: _Means
+    """Share of runs that failed, by task and seed."""
+
+    @classmethod
+    def of(cls, group: RunGroup) -> _RowRuns:
+        runs = {task: mine for task, some in group.tasks.items() if (mine := by_seed(judged(some)))}
+        return cls(
+            group,
+            runs,
+            _means(runs, lambda attempts: list(map(log_penalized, attempts))),
+            _means(runs, lambda attempts: [log_relative(run) for run in attempts if run.state == "scored"]),
+            _means(runs, lambda attempts: [float(run.state != "scored") for run in attempts]),
         )
-        for n, (a, b) in enumerate(pairs)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two rows on data of one kind, on the tasks and seeds that both ran."""
+
+    a: _RowRuns
+    b: _RowRuns
+    seeds: Mapping[str, Sequence[int]]
+    """The common seeds of each common task."""
+    datasets: Mapping[str, int]
+    """The number of each task's dataset."""
+    samples: Samples
+
+    @classmethod
+    def of(cls, a: _RowRuns, b: _RowRuns, datasets: Mapping[str, int], samples: Samples) -> _Pair:
+        common = {task: sorted(a.runs[task].keys() & b.runs[task].keys()) for task in sorted(a.runs.keys() & b.runs)}
+        return cls(a, b, {task: seeds for task, seeds in common.items() if seeds}, datasets, samples)
+
+    def differences(self, means: Callable[[_RowRuns], _Means]) -> dict[str, float]:
+        """Difference of the means of a and b over common seeds at which both have one, by task."""
+        found = {}
+        for task, seeds in self.seeds.items():
+            a, b = means(self.a).get(task, {}), means(self.b).get(task, {})
+            values = [a[seed] - b[seed] for seed in seeds if seed in a and seed in b]
+            if values:
+                found[task] = fmean(values)
+        return found
+
+    def runs(self, task: str) -> tuple[RunsBySeed, RunsBySeed]:
+        """The runs of a and of b at the common seeds of a task."""
+        a, b = ({seed: row.runs[task][seed] for seed in self.seeds[task]} for row in (self.a, self.b))
+        return a, b
+
+    def inference(self, differences: Mapping[str, float]) -> Inference | None:
+        """What is known of the mean difference of the log of the penalized total."""
+        return inference_of(list(differences.values()), self._datasets(differences), self._figures)
+
+    def success(self) -> Inference | None:
+        """The same of the share of runs that failed; None with too few datasets, as it has no error over items."""
+        failed = self.differences(lambda row: row.failed)
+        return inference_of(list(failed.values()), self._datasets(failed), lambda: [Figure(0.0, None, ())])
+
+    def alone(self) -> Estimate:
+        """The ratio of the losses where both were scored."""
+        values = self.differences(lambda row: row.scored)
+        datasets = self._datasets(values)
+        known = inference_of(list(values.values()), datasets, lambda: [Figure(0.0, None, ())] * len(datasets))
+        return estimate_of(list(values.values()), known).map(math.exp)
+
+    def items(self) -> int | None:
+        """How many items both are compared on, replicate by replicate; None if it is not known of some task."""
+        counts = [self.samples.items(*self.runs(task)) for task in self.seeds]
+        known = [count for count in counts if count is not None]
+        return sum(known) if known and len(known) == len(counts) else None
+
+    def _datasets(self, tasks: Iterable[str]) -> list[int]:
+        return [self.datasets[task] for task in tasks]
+
+    def _figures(self) -> list[Figure]:
+        return [difference_of(*self.runs(task), log_penalized, self.samples) for task in self.seeds]
+
+
+def _compare_kind(groups: Sequence[RunGroup], sample_of: SampleOf) -> list[RowComparison]:
+    """Compare every pair of rows on data of one kind."""
+    tasks = sorted({task for group in groups for task in group.tasks})
+    datasets = dict(zip(tasks, datasets_of(tasks, groups[0].data_kind), strict=True))
+    rows, samples = [_RowRuns.of(group) for group in groups], Samples(sample_of)
+    pairs = [_Pair.of(a, b, datasets, samples) for a, b in itertools.combinations(rows, 2) if a.scored or b.scored]
+    differences = [pair.differences(lambda row: row.penalized) for pair in pairs]
+    by_loss = [pair.inference(values) for pair, values in zip(pairs, differences, strict=True)]
+    loss_p, success_p = _adjusted(by_loss), _adjusted([pair.success() for pair in pairs])
+    tested = sum(known is not None for known in by_loss)
+    # Nearly all pairs have the same tasks.
+    named = cache(items_of)
+    return [
+        _comparison(pair, values, known, p, success, tested, named(tuple(pair.seeds)))
+        for pair, values, known, p, success in zip(pairs, differences, by_loss, loss_p, success_p, strict=True)
     ]
 
 
-def _tested(differences: Sequence[Differences], seed: int) -> dict[int, tuple[float, float]]:
-    """p-value of each comparison that has enough units, and the p-value adjusted for all of them; by the index of the
-    comparison.
-    """
-    tested = {n: units for n, values in enumerate(differences) if (units := _units(values))}
-    # One matrix for all, in which a unit that a comparison lacks is 0: they share the sign patterns, which take most of
-    # the time to draw.
-    columns = {unit: place for place, unit in enumerate(sorted({unit for units in tested.values() for unit in units}))}
-    matrix = np.zeros((len(tested), len(columns)))
-    for row, units in zip(matrix, tested.values(), strict=True):
-        row[[columns[unit] for unit in units]] = list(units.values())
-    p_values = sign_flip_p(matrix, seed).tolist() if tested else []
-    return dict(zip(tested, zip(p_values, holm(p_values), strict=True), strict=True))
+def _adjusted(known: Sequence[Inference | None]) -> list[float | None]:
+    """The p-value of each comparison of which something is known, adjusted for all of these."""
+    tested = [place for place, inference in enumerate(known) if inference is not None]
+    adjusted = dict(zip(tested, holm([inference.p_value for inference in known if inference is not None]), strict=True))
+    return [adjusted.get(place) for place in range(len(known))]
 
 
-def _by_task_and_seed(group: RunGroup) -> RunsBySeed:
-    """The judged runs of a row, by task and seed."""
-    runs_by_seed: dict[str, dict[int, list[RolloutResult]]] = defaultdict(lambda: defaultdict(list))
-    for task, runs in group.tasks.items():
-        for run in judged(runs):
-            runs_by_seed[task][run.seed].append(run)
-    return {task: dict(by_seed) for task, by_seed in runs_by_seed.items()}
-
-
-def _penalized(runs: Sequence[RolloutResult]) -> list[float]:
-    """Log losses of runs, a rejected run counted as 100 times the baseline."""
-    return list(map(log_penalized, runs))
-
-
-def _scored(runs: Sequence[RolloutResult]) -> list[float]:
-    """Log losses of scored runs alone."""
-    return [log_relative(run) for run in runs if run.state == "scored"]
-
-
-def _failed(runs: Sequence[RolloutResult]) -> list[float]:
-    """1 for each run that failed, 0 for the others."""
-    return [float(run.state != "scored") for run in runs]
-
-
-def _means(runs: RunsBySeed, losses: Callable[[Sequence[RolloutResult]], list[float]]) -> Differences:
+def _means(runs: Runs, losses: Callable[[Sequence[RolloutResult]], list[float]]) -> _Means:
     """Mean over the attempts at each seed of each task, without seeds and tasks that have no value."""
     means = {
-        task: {seed: fmean(values) for seed, attempts in by_seed.items() if (values := losses(attempts))}
-        for task, by_seed in runs.items()
+        task: {seed: fmean(values) for seed, attempts in seeds.items() if (values := losses(attempts))}
+        for task, seeds in runs.items()
     }
-    return {task: by_seed for task, by_seed in means.items() if by_seed}
-
-
-def _differences(a: Mapping[str, Mapping[int, float]], b: Mapping[str, Mapping[int, float]]) -> Differences:
-    """Differences of log loss, a minus b, by common task and common seed."""
-    differences = {}
-    for task in sorted(a.keys() & b.keys()):
-        seeds = sorted(a[task].keys() & b[task].keys())
-        if seeds:
-            differences[task] = {seed: a[task][seed] - b[task][seed] for seed in seeds}
-    return differences
-
-
-def _units(differences: Differences) -> Mapping[tuple[str, int], float]:
-    """The units of a test: what each task, or if tasks are too few each seed, adds to the sum of task means. Empty if
-    there are too few of both.
-    """
-    unit = unit_of([len(values) for values in differences.values()])
-    if unit == "task":
-        return {(task, 0): fmean(values.values()) for task, values in differences.items()}
-    units: dict[tuple[str, int], float] = defaultdict(float)
-    if unit == "run":
-        # With thousands of seeds, blocks of seeds change sign together, which is as valid a test and much faster.
-        blocks = MANY_UNITS // len(differences)
-        for task, values in differences.items():
-            for number, value in enumerate(values.values()):
-                units[task, number % blocks] += value / len(values)
-    return units
+    return {task: seeds for task, seeds in means.items() if seeds}
 
 
 def _comparison(
-    groups: tuple[RunGroup, RunGroup],
-    runs: tuple[RunsBySeed, RunsBySeed],
-    differences: Differences,
-    both_scored: Differences,
-    p: tuple[float, float] | None,
-    success_p: tuple[float, float] | None,
-    seed: int,
+    pair: _Pair,
+    differences: Mapping[str, float],
+    known: Inference | None,
+    p_holm: float | None,
+    success_p_holm: float | None,
+    tested: int,
+    items_are: str,
 ) -> RowComparison:
     """The comparison of two rows.
 
     Args:
-        groups: the runs of both rows.
-        runs: their judged runs, by task and seed.
-        differences: differences of the log of the penalized total.
-        both_scored: differences of log loss where both were scored.
-        p: p-value of the test of the penalized total, and the adjusted one; None if there are too few units.
-        success_p: p-value of the test of how often they were scored, and the adjusted one; None if there are too few
-            units.
-        seed: seed of the bootstrap.
+        pair: the rows and what they have in common.
+        differences: difference of the log of the penalized total, by task.
+        known: what is known of its mean; None if nothing is.
+        p_holm: its adjusted p-value.
+        success_p_holm: adjusted p-value of the test of how often they were scored.
+        tested: how many comparisons were adjusted together.
+        items_are: what the items of their tasks are called.
     """
-    means = [fmean(values.values()) for values in differences.values()]
+    means = list(differences.values())
     wins, losses = sum(mean < -EVEN for mean in means), sum(mean > EVEN for mean in means)
-    estimate, alone = (
-        mean_estimate([list(values.values()) for values in by_task.values()], seed).map(math.exp)
-        for by_task in (differences, both_scored)
-    )
-    common = [
-        [run for task, values in differences.items() for number in values for run in mine[task][number]]
-        for mine in runs
-    ]
-    scored_a, scored_b = (sum(run.state == "scored" for run in mine) for mine in common)
+    spread = deviation(means) if len(means) > 1 else 0.0
     verdict: Verdict = "too few"
-    effect = None
-    if p is not None:
-        mean, spread = fmean(means), stdev(means) if len(means) > 1 else 0.0
-        effect = mean / spread if spread > EVEN else None
+    if known is not None and p_holm is not None:
         # A mean below 0 says that a has less loss.
-        verdict = "no difference" if p[1] >= SIGNIFICANT else "better" if mean < 0.0 else "worse"
+        verdict = "no difference" if p_holm >= SIGNIFICANT else "better" if known.value < 0.0 else "worse"
+    runs = [pair.runs(task) for task in pair.seeds]
+    both = [
+        [run for some in mine for attempts in some.values() for run in attempts] for mine in zip(*runs, strict=True)
+    ]
+    scored, counts = zip(
+        *((sum(run.state == "scored" for run in mine), len(mine)) for mine in both or ([], [])), strict=True
+    )
     return RowComparison(
-        data_kind=groups[0].data_kind,
-        a=groups[0].row,
-        b=groups[1].row,
+        data_kind=pair.a.group.data_kind,
+        a=pair.a.group.row,
+        b=pair.b.group.row,
         tasks=len(means),
-        pairs=sum(map(len, differences.values())),
-        loss_ratio=estimate,
-        scored=(scored_a, scored_b),
-        judged=(len(common[0]), len(common[1])),
-        scored_ratio=alone,
-        effect=effect,
+        datasets=len({pair.datasets[task] for task in differences}),
+        pairs=sum(map(len, pair.seeds.values())),
+        loss_ratio=estimate_of(means, known).map(math.exp),
+        detectable=None if known is None else -math.expm1(-known.detectable),
+        scored=(scored[0], scored[1]),
+        judged=(counts[0], counts[1]),
+        scored_ratio=pair.alone(),
+        effect=fmean(means) / spread if spread > EVEN else None,
         wins=wins,
         losses=losses,
         ties=len(means) - wins - losses,
-        p_value=p[0] if p else None,
-        p_holm=p[1] if p else None,
-        success_p_holm=success_p[1] if success_p else None,
+        items=pair.items() if known is not None and known.over == "item" else None,
+        items_are=items_are,
+        single=any(is_single(some) for mine in runs for some in mine),
+        p_value=None if known is None else known.p_value,
+        p_holm=p_holm,
+        compared=tested,
+        success_p_holm=success_p_holm,
         verdict=verdict,
     )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from openfingym.reports.statistics import Estimate
 
 TOO_FEW = "too few to say"
-"""What stands for an interval or a verdict for which there are too few tasks and runs."""
+"""What stands for an interval or a verdict if nothing is known of the error."""
 DASH = "-"
 """What stands for a figure that there is not."""
 
@@ -43,7 +43,7 @@ def interval(estimate: Estimate, *, sign: bool = True) -> str:
     if estimate.low is None or estimate.high is None:
         return "" if estimate.value is None else TOO_FEW
     ends = f"{estimate.low:+z.3f} to {estimate.high:+z.3f}" if sign else f"{estimate.low:.3f} to {estimate.high:.3f}"
-    return f"{ends}, over runs" if estimate.over == "run" else ends
+    return f"{ends}, these tasks alone" if estimate.over == "item" else ends
 
 
 def penalized(cell: Cell) -> str:

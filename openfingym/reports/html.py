@@ -70,7 +70,6 @@ def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[s
         more_failed=len(failed) - len(failed[:FAILED]),
         others=others,
         blocks=[_block(report, kind) for kind in kinds],
-        seed=report.seed,
     )
 
 

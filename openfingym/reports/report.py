@@ -16,14 +16,14 @@ from openfingym.reports.cells import Cell, Field, Row, RunGroup, TaskCell, cells
 from openfingym.reports.comparisons import RowComparison, compare
 from openfingym.reports.endpoints import AskedModel, asked_models
 from openfingym.reports.runs import DamagedRun, FoundRuns
-from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, REPLICATES
+from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, POWER
 from openfingym.results import QUESTIONS
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
     from openfingym.reports.questions.report import QuestionReport
 
-FORMAT = 2
+FORMAT = 3
 """Version of the JSON form of a report."""
 REASON_LENGTH = 160
 """Most characters of the reason of a failure that are shown."""
@@ -71,8 +71,6 @@ class Report:
     """How many folders were left out because they hold a rollout that another folder holds too."""
     damaged: tuple[DamagedRun, ...]
     """Folders of runs that could not be read; they are in no figure."""
-    seed: int
-    """Seed of the bootstrap and the tests."""
     models: tuple[AskedModel, ...] = ()
     """Every model that was asked, at every endpoint."""
     folders: tuple[str, ...] = ()
@@ -101,7 +99,7 @@ class Report:
             "copies": self.copies,
             "backed": self.backed,
             "damaged": [{"path": str(run.path), "reason": run.reason} for run in self.damaged],
-            "method": {"level": LEVEL, "replicates": REPLICATES, "seed": self.seed, "fewest_units": FEWEST_UNITS},
+            "method": {"level": LEVEL, "power": POWER, "fewest_units": FEWEST_UNITS},
             "folders": list(self.folders),
             "made_at": self.made_at,
             "openfingym": __version__,
@@ -175,7 +173,6 @@ def make_report(
     runs: FoundRuns,
     by: Sequence[Field] = ("agent", "model"),
     *,
-    seed: int = 0,
     cutoffs: Mapping[str, str] | None = None,
     with_hidden: bool = False,
 ) -> Report:
@@ -184,7 +181,6 @@ def make_report(
     Args:
         runs: the runs to report on.
         by: the fields that make a row; runs that agree in all of them are repetitions of each other.
-        seed: seed of the bootstrap and the tests; the same runs and seed give the same report.
         cutoffs: the last month (``2023-10``) or day that a model was trained on, by the model's name; it replaces what
             runs state.
         with_hidden: whether, for questions with tools, scores are computed that their verifier disclosed to nobody; for
@@ -200,15 +196,14 @@ def make_report(
     families = families_of(groups, runs.configs)
     return Report(
         by=tuple(by),
-        cells=tuple(cells_of(groups, families, seed)),
-        tasks=tuple(cell for group in groups for cell in task_cells_of(group, families, seed)),
-        comparisons=tuple(compare(groups, seed)),
+        cells=tuple(cells_of(groups, families)),
+        tasks=tuple(cell for group in groups for cell in task_cells_of(group, families)),
+        comparisons=tuple(compare(groups)),
         failures=tuple(_failures(groups)),
         cautions=(*left_out(runs.slices), *left_outside(runs.outside), *cautions_of(groups, runs.configs)),
         runs=len(runs.results),
         copies=runs.copies,
         damaged=runs.damaged,
-        seed=seed,
         models=tuple(asked_models(runs.results, runs.configs)),
         folders=tuple(map(str, runs.folders)),
         made_at=None if runs.read_at is None else runs.read_at.isoformat(),

@@ -1,19 +1,19 @@
-"""Statistics of a report: intervals over tasks and seeds, a paired test, and the estimator of pass@k.
+"""Statistics of a report: what is known of a mean over tasks, adjusted p-values, and the estimator of pass@k.
 
-The unit is the task. Runs of one task share its data and its difficulty, so they are averaged first
-and tasks are resampled with all their runs: the spread of task averages already holds the noise of
-seeds. Drawing the runs of a drawn task once more would count that noise twice (Davison and Hinkley
-1997, section 3.8). If there are too few tasks to stand for others, the runs of each are resampled: such
-an interval is of these tasks alone. Intervals are expanded percentile intervals (Hesterberg 2015,
-section 5.3): plain percentiles are too narrow for few units, by the factor between the normal and
-Student's t.
+One model of the data (docs/reports.md): items (windows, questions, nodes) within datasets, tasks on datasets, and
+repeats on the same items. A mean over tasks is wrong by independent *parts*: by the items that a dataset happens to
+have, and by the repeats that were run.
+
+- With enough datasets, what they differ by holds all of these parts, and stands for other tasks: Student's t over
+  datasets, whose degrees of freedom allow for datasets of unlike numbers of tasks (Bell and McCaffrey 2002).
+- With fewer, nothing is said of other tasks. Of these tasks on other items, the known parts are added up, with the
+  degrees of freedom of Welch and Satterthwaite. The parts of tasks on one dataset are taken to go together wholly.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -25,23 +25,18 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Unit = Literal["task", "run"]
+Unit = Literal["task", "item"]
 FEWEST_UNITS = 6
-"""Below six units no two-sided sign-flip test can reach 5 % (2 of 2^5 sign patterns are 6.25 %), so nothing is
-claimed."""
+"""Fewest datasets that stand for others: below six, no two-sided sign test can reach 5 % (two of the 2^5 patterns of
+signs are 6.25 %)."""
 LEVEL = 0.95
 """Probability with which an interval should cover the mean."""
-REPLICATES = 10_000
-"""Number of bootstrap replicates: at six units an end of the interval still has 20 of them beyond it."""
-EXACT_UNITS = 13
-"""Up to this many units all sign patterns are tried, at most 8,192; beyond, random ones."""
-PATTERNS = 100_000
-"""Number of random sign patterns: the smallest p-value is 1e-5, which survives the adjustment for a thousand
-comparisons."""
-MANY_UNITS = 200
-"""Number of units above which replicates of a mean are drawn from the normal law that they tend to, which is faster."""
-CHUNK = 4_000_000
-"""Most numbers of sign patterns that are in memory at a time: 32 MB."""
+POWER = 0.8
+"""Chance with which the detectable difference is told."""
+FEWEST_FREEDOM = 2.0
+"""The fewest degrees of freedom with which a run has an interval: the number that is assumed if it is not known."""
+EVEN = 1e-9
+"""Mean log losses closer than this are equal but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +46,14 @@ class Estimate:
     value: float | None
     """The mean; None if there is no run to average."""
     low: float | None
-    """Lower end of the interval; None if there are too few units for one."""
+    """Lower end of the interval; None if nothing is known of how wrong the mean is."""
     high: float | None
-    """Upper end of the interval; None if there are too few units for one."""
+    """Upper end of the interval; None if the lower one is."""
     tasks: int
     """How many tasks the mean is over."""
     over: Unit | None
-    """What the interval is over: tasks, or if they are too few, the runs of these tasks. None if there is no
-    interval."""
+    """What the interval is over: other tasks, or if there are too few datasets, other items of these tasks alone. None
+    if there is no interval."""
 
     @property
     def enough(self) -> bool:
@@ -74,115 +69,206 @@ class Estimate:
         return replace(self, value=function(self.value), low=low, high=high)
 
 
-def unit_of(counts: Sequence[int]) -> Unit | None:
-    """The unit of an interval and a test: tasks if there are enough, else runs if every task has enough, else None.
+@dataclass(frozen=True)
+class Part:
+    """A part of what a figure is wrong by, independent of all other parts."""
+
+    error: float
+    """Standard error, or the largest that it may be."""
+    freedom: float
+    """Degrees of freedom of the standard error, or the fewest that it may have."""
+    half: float
+    """Half the width of the part's own 95 % interval."""
+
+    @classmethod
+    def known(cls, error: float, freedom: float) -> Part:
+        """The part with this standard error at these degrees of freedom."""
+        return cls(error, freedom, error * quantile(freedom))
+
+    @classmethod
+    def of_interval(cls, half: float) -> Part:
+        """The part of which the 95 % interval is known, and not the degrees of freedom behind it."""
+        return cls(half / quantile(math.inf), FEWEST_FREEDOM, half)
+
+    def times(self, share: float) -> Part:
+        """The part of a figure that is multiplied."""
+        return Part(self.error * share, self.freedom, self.half * share)
+
+    def together(self, other: Part) -> Part:
+        """The part of a sum of two figures whose errors may go together wholly."""
+        return Part(self.error + other.error, min(self.freedom, other.freedom), self.half + other.half)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of one task, and what it may be wrong by."""
+
+    value: float
+    shared: Part | None
+    """By the items of the task's dataset; None if that is not known."""
+    own: tuple[Part, ...]
+    """By repeats, and by items that no other figure is of."""
+
+
+@dataclass(frozen=True)
+class Inference:
+    """A mean over tasks, and how far it may be from the truth."""
+
+    value: float
+    half: float
+    """Half the width of its 95 % interval."""
+    freedom: float
+    """Degrees of freedom of Student's t."""
+    over: Unit
+    """What it is about: tasks on other datasets, or other items of these tasks."""
+    datasets: int
+    """How many datasets the tasks have."""
+
+    @property
+    def error(self) -> float:
+        """The standard error."""
+        return self.half / quantile(self.freedom)
+
+    @property
+    def p_value(self) -> float:
+        """p-value of the two-sided test that the mean is 0.
+
+        Of other tasks it is never below that of a sign test, in which all datasets have one sign with a probability of
+        2 * (1/2)^datasets.
+        """
+        from scipy.special import stdtr
+
+        if abs(self.value) <= EVEN:
+            return 1.0
+        lowest = 2.0 ** (1 - self.datasets) if self.over == "task" else 0.0
+        return max(lowest, float(2.0 * stdtr(self.freedom, -abs(self.value) / self.error)) if self.error > 0.0 else 0.0)
+
+    @property
+    def detectable(self) -> float:
+        """The mean that such a test finds at 5 % with a chance of :data:`POWER`."""
+        # Rounded, so that few of these are computed: at two degrees of freedom it is off by a thousandth.
+        return detectable_in_errors(round(self.freedom, 2)) * self.error
+
+
+def inference_of(
+    values: Sequence[float], datasets: Sequence[int], figures: Callable[[], Sequence[Figure]]
+) -> Inference | None:
+    """What is known of a mean over tasks; None if it is not known how wrong it is.
 
     Args:
-        counts: how many runs each task has.
+        values: the figure of each task.
+        datasets: number of each task's dataset, from 0 on; tasks on the same data have the same.
+        figures: gives the same figures with their parts; asked for only if there are too few datasets.
     """
-    if len(counts) >= FEWEST_UNITS:
-        return "task"
-    return "run" if counts and min(counts) >= FEWEST_UNITS else None
+    count = len(set(datasets))
+    if count >= FEWEST_UNITS:
+        return _over_datasets(np.asarray(values, dtype=np.float64), datasets)
+    return over_items(figures(), datasets) if values else None
 
 
-def mean_estimate(tasks: Sequence[Sequence[float]], seed: int) -> Estimate:
-    """Mean over tasks of the mean over the runs of each, and its expanded percentile bootstrap interval.
+def estimate_of(values: Sequence[float], inference: Inference | None) -> Estimate:
+    """A mean over tasks with its interval.
 
     Args:
-        tasks: the finite values of the runs, by task; each task has at least one run.
-        seed: seed of the replicates; the interval depends on it and the values alone, not on what else a report holds.
+        values: the figure of each task; without any there is no mean.
+        inference: what is known of the mean; None if nothing is.
     """
-    runs = [np.asarray(values, dtype=np.float64) for values in tasks]
-    if not runs:
+    if not values:
         return Estimate(None, None, None, 0, None)
-    means = np.array([values.mean() for values in runs])
-    mean, over = float(means.mean()), unit_of([values.size for values in runs])
-    if over is None:
-        return Estimate(mean, None, None, len(runs), None)
-    samples = [means] if over == "task" else runs
-    tail = expanded_tail(samples)
-    replicates = sum(_replicates(sample, [seed, number]) for number, sample in enumerate(samples)) / len(samples)
-    low, high = np.quantile(replicates, [tail, 1.0 - tail])
-    # If all values are equal, sums in another order differ from the mean by rounding.
-    return Estimate(mean, min(float(low), mean), max(float(high), mean), len(runs), over)
+    mean = math.fsum(values) / len(values)
+    if inference is None:
+        return Estimate(mean, None, None, len(values), None)
+    return Estimate(mean, mean - inference.half, mean + inference.half, len(values), inference.over)
 
 
-def expanded_tail(samples: Sequence[NDArray[np.float64]], level: float = LEVEL) -> float:
-    """Share of replicates of the mean of sample means that belongs beyond each end of the interval.
+def _over_datasets(values: NDArray[np.float64], datasets: Sequence[int]) -> Inference:
+    """Student's t over datasets.
 
-    For one sample it is Phi(-sqrt(n / (n - 1)) t), with t the quantile of Student's t(n - 1). For several, the root is
-    that of the estimated variance over the replicates' variance, and the degrees of freedom are those of Welch and
-    Satterthwaite.
+    The variance of a mean with weights w over datasets is the sum of w^2 (m - mean)^2 / (1 - 2 w + sum w^2), which is
+    unbiased if the datasets' means m are equally uncertain. Its degrees of freedom are 2 E^2 / Var of this quadratic
+    form for normal means, which are n - 1 for equal weights.
+    """
+    _, codes = np.unique(np.asarray(datasets), return_inverse=True)
+    sizes = np.bincount(codes).astype(np.float64)
+    weights = sizes / sizes.sum()
+    means = np.bincount(codes, weights=values) / sizes
+    mean = float(values.mean())
+    shares = weights**2 / (1.0 - 2.0 * weights + (weights**2).sum())
+    variance = float((shares * (means - mean) ** 2).sum())
+    # Of x' M' D M x with M = I - 1 w', the trace and that of the square.
+    deviations = np.eye(len(weights)) - weights
+    form = deviations.T @ (shares[:, None] * deviations)
+    freedom = float(np.trace(form) ** 2 / (form**2).sum())
+    return Inference(mean, math.sqrt(variance) * quantile(freedom), freedom, "task", len(weights))
+
+
+def over_items(figures: Sequence[Figure], datasets: Sequence[int]) -> Inference | None:
+    """What is known of these tasks on other items; None if a task's error over items is not known."""
+    parts: dict[int, Part] = {}
+    independent: list[Part] = []
+    for figure, dataset in zip(figures, datasets, strict=True):
+        if figure.shared is None:
+            return None
+        parts[dataset] = parts[dataset].together(figure.shared) if dataset in parts else figure.shared
+        independent += figure.own
+    share = 1.0 / len(figures)
+    mean = math.fsum(figure.value for figure in figures) * share
+    half, freedom = _added([part.times(share) for part in (*parts.values(), *independent)])
+    return Inference(mean, half, freedom, "item", len(parts))
+
+
+def _added(parts: Sequence[Part]) -> tuple[float, float]:
+    """Half the width of the interval of a sum of independent parts, and its degrees of freedom.
+
+    The smaller of two widths, each of which is enough: Welch's, and the root of the sum of squares of the parts' own
+    (Banerjee 1960), which needs no degrees of freedom.
+    """
+    parts = [part for part in parts if part.error > 0.0]
+    if not parts:
+        return 0.0, math.inf
+    # Relative to the largest, whose fourth power might be too small for a float.
+    largest = max(part.error for part in parts)
+    squares = [(part.error / largest) ** 2 for part in parts]
+    total = math.fsum(squares)
+    rest = math.fsum(square**2 / part.freedom for square, part in zip(squares, parts, strict=True))
+    freedom = total**2 / rest if rest > 0.0 else math.inf
+    welch = quantile(freedom) * largest * math.sqrt(total)
+    return min(welch, math.hypot(*(part.half for part in parts))), freedom
+
+
+@lru_cache(maxsize=4096)
+def quantile(freedom: float, level: float = 0.5 + 0.5 * LEVEL) -> float:
+    """Quantile of Student's t, of the normal distribution at infinite degrees of freedom."""
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(level) if math.isinf(freedom) else stdtrit(freedom, level))
+
+
+@lru_cache(maxsize=4096)
+def detectable_in_errors(freedom: float) -> float:
+    """The mean, in estimated standard errors, that a two-sided t-test at 5 % finds with a chance of :data:`POWER`.
+
+    An estimated error is more often too small than too large, so it is set in relation to its median.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import chdtri
+
+    # Far above the upper end the non-central distribution is not computed any more.
+    mean = brentq(lambda mean: power(mean, freedom) - POWER, 0.0, 2.0 * quantile(freedom) + 3.0, xtol=1e-6)
+    return float(mean if math.isinf(freedom) else mean / math.sqrt(chdtri(freedom, 0.5) / freedom))
+
+
+def power(mean: float, freedom: float) -> float:
+    """Chance with which a two-sided t-test at 5 % finds a mean of the sign that it has.
 
     Args:
-        samples: the values of each sample, float64[values], two values at least.
-        level: probability with which the interval should cover the mean.
+        mean: the true mean in standard errors, at least 0.
+        freedom: degrees of freedom.
     """
-    from scipy.special import ndtr, stdtrit
+    from scipy.special import nctdtr, ndtr
 
-    counts = np.array([sample.size for sample in samples], dtype=np.float64)
-    variances = np.array([sample.var(ddof=1) for sample in samples]) / counts
-    total = variances.sum()
-    # Without any variance, every tail gives the same interval, and the degrees of freedom are not defined.
-    if total == 0.0:
-        return 0.5 * (1.0 - level)
-    freedom = total**2 / (variances**2 / (counts - 1.0)).sum()
-    return float(
-        ndtr(-math.sqrt(total / (variances * (counts - 1.0) / counts).sum()) * stdtrit(freedom, 0.5 + 0.5 * level))
-    )
-
-
-def _replicates(units: NDArray[np.float64], seed: Sequence[int]) -> NDArray[np.float64]:
-    """Means of resamples of the units, float64[REPLICATES]."""
-    count = units.size
-    if count <= MANY_UNITS:
-        return _weights(count, *seed) @ units
-    return np.random.default_rng([*seed, count]).normal(units.mean(), units.std() / math.sqrt(count), REPLICATES)
-
-
-@lru_cache(maxsize=8)
-def _weights(count: int, *seed: int) -> NDArray[np.float64]:
-    """The share of each unit in each resample, float64[REPLICATES, units]."""
-    drawn = np.random.default_rng([*seed, count]).integers(0, count, (REPLICATES, count))
-    # Each resample counts in numbers of its own, so that one bincount serves all of them.
-    cells = drawn + count * np.arange(REPLICATES)[:, None]
-    return np.bincount(cells.ravel(), minlength=REPLICATES * count).reshape(REPLICATES, count) / count
-
-
-def sign_flip_p(differences: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Two-sided p-values of the paired permutation test that mean differences are 0.
-
-    Under the hypothesis each unit's difference is as likely to have the other sign, which is a swap of the two agents'
-    results. The test is exact up to 13 units; beyond, it takes random sign patterns and the one observed (Phipson and
-    Smyth 2010).
-
-    Args:
-        differences: the difference of each unit, float64[comparisons, units]; 0 for a unit that is not common to both
-            agents, which changes no sum.
-        seed: seed of the sign patterns.
-
-    Returns:
-        The p-values, float64[comparisons], each above 0 and at most 1.
-    """
-    comparisons, count = differences.shape
-    # Patterns whose sum differs from the observed one by rounding alone are as extreme as that.
-    observed = np.abs(differences.sum(axis=1)) - 1e-12 * np.abs(differences).sum(axis=1)
-    reached = sum((np.abs(signs @ differences.T) >= observed).sum(axis=0) for signs in _signs(comparisons, count, seed))
-    return np.asarray(reached / 2.0**count if count <= EXACT_UNITS else (reached + 1.0) / PATTERNS, dtype=np.float64)
-
-
-def _signs(comparisons: int, count: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Sign patterns in pieces, each float64[patterns, units]: all patterns of few units; of many units random ones, one
-    less than :data:`PATTERNS`, which leaves a place for the one observed.
-    """
-    if count <= EXACT_UNITS:
-        yield np.array(list(itertools.product((1.0, -1.0), repeat=count)))
-        return
-    # The generator makes four numbers of 8 bits at a time and discards the rest of a piece: with pieces of whole fours,
-    # the patterns are the same however long the pieces are.
-    generator, rows = np.random.default_rng([seed, count]), 4 * (CHUNK // (4 * max(count, comparisons)) + 1)
-    for first in range(0, PATTERNS - 1, rows):
-        yield generator.integers(0, 2, (min(rows, PATTERNS - 1 - first), count), np.int8) * 2.0 - 1.0
+    reach = quantile(freedom)
+    return float(ndtr(mean - reach) if math.isinf(freedom) else 1.0 - nctdtr(freedom, mean, reach))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

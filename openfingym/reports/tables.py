@@ -22,7 +22,7 @@ from openfingym.reports.formatting import (
     strength,
     whole,
 )
-from openfingym.reports.statistics import FEWEST_UNITS
+from openfingym.reports.statistics import FEWEST_UNITS, POWER
 
 if TYPE_CHECKING:
     from openfingym.reports.report import Report
@@ -122,11 +122,10 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
         "higher is better. A rejected run counts as the baseline; 'if scored' leaves it out. Penalized total, by which "
         "rows are ranked: the geometric mean of the relative total itself, a rejected run counted as 100, so that "
         "failing never pays. Better: share of runs that beat the baseline, beyond their sampling error where they have "
-        "an interval. No skill: share of scored runs whose advantage is within sampling error, or that an answer "
-        "without skill reaches; a dash where what such answers reach is not recorded. Left out of everything: errors, "
-        "which are ours, deferred and void runs. The interval is over tasks; of fewer than "
-        f"{FEWEST_UNITS} it is over "
-        f"the runs of each, where there are {FEWEST_UNITS}, and says nothing of other tasks.",
+        "an interval. No skill: share of scored runs whose advantage over the baseline, or over an answer without "
+        "skill, is within sampling error; a dash where what such answers reach is not recorded. Left out of "
+        "everything: errors, which are ours, deferred and void runs. The interval is for other tasks; with fewer than "
+        f"{FEWEST_UNITS} datasets it is of these tasks alone, on other items of the same markets.",
         ("if scored", "better", "no skill", "runs", "tasks"),
     )
 
@@ -261,7 +260,7 @@ def task_table(report: Report, data_kind: str) -> TextTable:
         ),
         tuple(_task_row(cell) for cell in cells),
         1 + len(report.by),
-        f"Interval over runs, from {FEWEST_UNITS} on; of one run, over other hidden rows of the same market. "
+        "Interval over other hidden items of the same task, and over repeats. "
         "Total: the paper's loss, lower is better. USD and seconds, the agent's own: of a success.",
         ("seconds", "USD", "worst", "best", "success", "total"),
     )
@@ -280,6 +279,7 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
             label(pair.a),
             label(pair.b),
             str(pair.tasks),
+            str(pair.datasets),
             figure(pair.loss_ratio.value),
             interval(pair.loss_ratio, sign=False),
             f"{pair.scored[0]}/{pair.judged[0]} {pair.scored[1]}/{pair.judged[1]}",
@@ -288,6 +288,7 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
             f"{pair.wins}-{pair.losses}-{pair.ties}",
             figure(pair.p_value),
             figure(pair.p_holm),
+            percent(pair.detectable),
             TOO_FEW if pair.verdict == "too few" else pair.verdict,
         )
         for pair in ordered[:SHOWN_PAIRS]
@@ -298,6 +299,7 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
             "a",
             "b",
             "tasks",
+            "datasets",
             "loss a/b",
             "95 % interval",
             "scored a, b",
@@ -306,14 +308,15 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
             "wins-losses-ties",
             "p",
             "p (Holm)",
+            "told from",
             "a is",
         ),
         tuple(rows),
         2,
-        "On common tasks and seeds: two-sided sign-flip permutation test of task means of log relative total, a "
-        "rejected run counted as 100, adjusted by Holm's method for "
-        f"all comparisons on this kind of data. Of fewer than {FEWEST_UNITS} common tasks, over their seeds, "
-        f"{FEWEST_UNITS} of each.{rest}",
+        "On common tasks and seeds: the log relative total, a rejected run counted as 100; a two-sided t-test "
+        f"over datasets, or with fewer than {FEWEST_UNITS} over items of these tasks alone, adjusted by Holm's method "
+        "for all comparisons on this kind of data. The interval is for the pair alone. Told from: a loss that is lower "
+        f"by so much is told with a chance of {POWER:.0%}, of a pair alone.{rest}",
     )
 
 
@@ -347,7 +350,7 @@ def tables_of(report: Report, data_kind: str, names: Iterable[str]) -> list[Text
 
 
 def clearest(comparisons: Iterable[RowComparison]) -> list[RowComparison]:
-    """Comparisons by rising p-value, those with too few tasks last."""
+    """Comparisons by rising p-value, those of which nothing is known last."""
     return sorted(
         comparisons,
         key=lambda pair: (pair.p_holm is None, pair.p_holm or 0.0, pair.p_value or 0.0, -pair.tasks, pair.a, pair.b),
@@ -368,7 +371,7 @@ def comparisons_in_words(report: Report, data_kind: str, most: int = SENTENCES) 
     """
     ordered = clearest(pair for pair in report.comparisons if pair.data_kind == data_kind)
     decided = [pair for pair in ordered if pair.verdict != "too few"]
-    # Each sentence would say that there are too few tasks: one is enough.
+    # Each sentence would say that there is too little to say: one is enough.
     if not decided:
         remark = f"{len(ordered) - 1} more are {TOO_FEW}." if len(ordered) > 1 else ""
         return [pair.sentence for pair in ordered[:1]], remark
@@ -377,16 +380,15 @@ def comparisons_in_words(report: Report, data_kind: str, most: int = SENTENCES) 
     return [pair.sentence for pair in decided[:most]], f"{', '.join(rest)}; all are in the JSON." if rest else ""
 
 
-def _task_interval(cell: TaskCell) -> str:
-    """The interval of a task's skill over runs; of a single run, over hidden rows."""
-    if cell.sampling is not None:
-        return f"{cell.sampling[0]:+z.3f} to {cell.sampling[1]:+z.3f}, of one run"
-    return interval(cell.skill).removesuffix(", over runs")
-
-
 def _task_row(cell: TaskCell) -> tuple[str, ...]:
     runs: Sequence[str] = (f"{cell.counts.scored}/{cell.counts.judged}", percent(cell.counts.success))
-    skills = (strength(cell), _task_interval(cell), signed(cell.worst), signed(cell.best), percent(cell.no_skill))
+    skills = (
+        strength(cell),
+        interval(cell.skill).partition(",")[0],
+        signed(cell.worst),
+        signed(cell.best),
+        percent(cell.no_skill),
+    )
     return (
         cell.task,
         *cell.row,

@@ -179,6 +179,10 @@ class VerifiedResult:
     were scored. None where all of the package's own were asked."""
     relative_standard_error: float | None = None
     """Standard error of the logarithm of the relative total, paired with the baseline."""
+    relative_sample: dict[str, float | int | list[float | None]] | None = None
+    """The logarithm of the relative total on every replicate of the fold, as
+    :meth:`openfingym.metrics.relative_sample.RelativeSample.to_dict` states it, by which reports compare two results in
+    pairs; None where less than everything is disclosed, or nothing can be said."""
     total_standard_error: float | None = None
     """Standard error of the total."""
     principal: str = ""

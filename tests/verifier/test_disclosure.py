@@ -25,6 +25,7 @@ def result(relative: float, error: float | None, **changes: object) -> dict[str,
         "relative_total": relative,
         "relative_standard_error": error,
         "relative_interval": [0.7, 0.9],
+        "relative_sample": {"logs": [-0.3141592, -0.2718281], "scale": 1.0123456, "freedom": 9.0, "units": 30},
         "metrics": {"mse": 0.00123456, "mae": 0.0312345},
         "standard_errors": {"mse": 0.0001234, "mae": 0.0012345},
         "baseline_total": 0.0412345678,
@@ -101,6 +102,9 @@ def test_no_exact_number_is_left(disclosure: Any) -> None:
     text = repr(disclosed(exact, disclosure))
     for number in ("0.7123456", "0.0512345", "0.00123456", "0.0312345", "0.0412345", "0.0022345", "a" * 32, "0.026"):
         assert number not in text
+    # Not a number of what its replicates say of the labels, one by one.
+    assert disclosed(exact, disclosure)["relative_sample"] is None
+    assert not any(number in text for number in ("0.3141592", "0.2718281", "1.0123456"))
 
 
 def test_what_is_held_says_so_and_nothing_else() -> None:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from openfingym.kinds import kind_of
+from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.packages.package import BuiltPackage
+from openfingym_verifier.finalize import compare_with_baseline, scored_fields
 from openfingym_verifier.truth import load_task
 
 KINDS = ("curves", "rows", "nodes", "graphs", "windows", "futures")
@@ -104,3 +106,21 @@ def test_the_operator_has_the_standard_error_of_the_logarithm(packages: dict[str
     assert score.replicates is not None
     reach = score.replicates.reach * error.relative_standard_error
     assert math.log(error.relative_interval[1] / error.relative_interval[0]) == pytest.approx(2.0 * reach)
+
+
+def test_two_answers_have_their_relative_totals_on_the_same_replicates(packages: dict[str, BuiltPackage]) -> None:
+    """The error of a difference, replicate by replicate, against that of one answer with the other as its baseline."""
+    task = load_task(packages["tiny"])
+    generator = np.random.default_rng(3)
+    common = 0.001 * generator.standard_normal(task.shape)
+    scores = [task.grader.private_score(common + 1e-4 * generator.standard_normal(task.shape)) for _ in range(2)]
+    one, other = (scored_fields(compare_with_baseline(task, score, task.grader.baseline_score())) for score in scores)
+    samples = [RelativeSample.from_dict(fields["relative_sample"]) for fields in (one, other)]
+    assert samples[0] is not None
+    assert samples[1] is not None
+    together = samples[0].minus(samples[1])
+    assert together is not None
+    expected = task.sampling_error(scores[0], scores[1]).relative_standard_error
+    assert together.error == pytest.approx(expected, rel=1e-4)
+    assert samples[0].error == pytest.approx(one["relative_standard_error"], rel=1e-4)
+    assert together.error < samples[0].error

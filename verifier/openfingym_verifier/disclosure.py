@@ -102,6 +102,7 @@ def _held(result: Document) -> Document:
         "total": None,
         "relative_total": None,
         "relative_standard_error": None,
+        "relative_sample": None,
         "relative_interval": None,
         "total_standard_error": None,
         "total_interval": None,
@@ -142,6 +143,8 @@ def _rounded(result: Document) -> Document:
         # Of what is shown as the baseline no error either: a large offset in one window makes that one say what it met
         # there.
         "relative_standard_error": width / GRID if is_better else None,
+        # Two hundred numbers of it, one for each replicate, would tell the labels window by window.
+        "relative_sample": None,
         "relative_interval": [significant(bound, BASELINE_DIGITS) for bound in interval] or None,
         "total": total,
         "total_standard_error": coarsely(total_error) if is_better and math.isfinite(total_error) else None,

@@ -73,6 +73,8 @@ def final_result(
         "agent": rollout.row.agent,
         "seed": rollout.row.seed,
         **(scored_fields(outcome) if isinstance(outcome, ComparedScore) else _unscored(outcome)),
+        # Results on instances are compared with nothing, and a training run has thousands of them.
+        **({} if rollout.row.split == "test" else {"relative_sample": None}),
         "baseline": task.spec.scoring.baseline,
         "baseline_total": None if baseline is None else baseline.total,
         "baseline_metrics": {} if baseline is None else baseline.metrics,
@@ -118,6 +120,7 @@ def scored_fields(compared: ComparedScore) -> dict[str, object]:
         "metrics": compared.score.metrics,
         "relative_interval": error.relative_interval,
         "relative_standard_error": error.relative_standard_error,
+        "relative_sample": None if error.relative_sample is None else error.relative_sample.to_dict(),
         "total_interval": error.total_interval,
         "total_standard_error": error.total_standard_error,
         "standard_errors": error.standard_errors,
@@ -127,5 +130,6 @@ def scored_fields(compared: ComparedScore) -> dict[str, object]:
 def _unscored(outcome: str | tuple[State, str]) -> dict[str, object]:
     """What a result says where there is no score: every figure is there, and null."""
     state, reason = ("rejected", outcome) if isinstance(outcome, str) else outcome
-    nothing = dict.fromkeys(("total", "relative_total", *INTERVALS, "relative_standard_error", "total_standard_error"))
+    figures = ("total", "relative_total", "relative_standard_error", "relative_sample", "total_standard_error")
+    nothing = dict.fromkeys((*figures, *INTERVALS))
     return {"state": state, "reason": reason, **nothing, "metrics": {}, "standard_errors": {}}

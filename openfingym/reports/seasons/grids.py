@@ -124,7 +124,7 @@ def pair_grid(season: DataKindReport, names: Names) -> Grid:
     columns = ("more accurate", "than", "points", "95 % interval", "p, Holm", "questions in rounds", "verdict")
     note = (
         "On the questions that both were asked, in percentage points. Variances are clustered by week and by subject; "
-        "p is adjusted by Holm's method for all pairs."
+        "p is adjusted by Holm's method for all pairs, and each interval is for its pair alone."
     )
     return Grid("pairs", "Who is better", columns, (("", tuple(rows)),) if rows else (), note)
 

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from openfingym.cli.rollout_tables import print_ended
+from openfingym.cli.rollout_tables import _foreseen, print_ended
 from openfingym.reports.report import make_report
 from openfingym.results import RolloutResult
 from tests.openfingym.reports.made import failed, runs, scored
 
-TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
+TASKS = [f"made-up-{n}" for n in range(6)]
 
 
 def said(capsys: pytest.CaptureFixture[str], results: list[RolloutResult], *, as_json: bool = False) -> str:
@@ -43,9 +43,24 @@ def test_too_little_for_an_interval_is_said_and_kinds_of_data_stay_apart(capsys)
     assert "real: +0.500 (only 1 task, 2 runs)" in text
     assert "simulated: -1.000 (only 1 task, 1 run)" in text
     assert "+0.000 (only 1 task, 1 run)" in said(capsys, [scored(1.0)])
-    over_runs = [scored(0.5 + 0.01 * seed, seed=seed) for seed in range(6)]
-    assert "], over runs" in said(capsys, over_runs)
+    many = [scored(0.5 + 0.01 * seed, seed=seed) for seed in range(6)]
+    assert "+0.475 (only 1 task, 6 runs)" in said(capsys, many)
+    sure = [scored(0.5, seed=seed, relative_interval=(0.4, 0.625)) for seed in range(6)]
+    assert "+0.500 [+0.375, +0.600], of these tasks alone" in said(capsys, sure)
     assert "(only" not in said(capsys, [failed("rejected")])
+
+
+def test_of_other_hidden_data_than_the_recorded_nothing_is_foreseen():
+    plain = {"split": "test", "real": False, "clock": None, "questions": None, "seeds": (0, 1), "attempts": 3}
+    plan = SimpleNamespace(**plain, fresh=False)
+    ((told,), unknown) = _foreseen(plan, ["fx-forecast", "gone"])
+    assert (told.seeds, told.tasks, unknown) == (6, ("fx-forecast",), ["gone"])
+    # More repeats tell more only where each has hidden data of its own.
+    ((apart,), _) = _foreseen(SimpleNamespace(**plain, fresh=True), ["fx-forecast"])
+    assert apart.difference < told.difference
+    for change in ({"real": True}, {"clock": "simulated"}, {"questions": "1-5"}):
+        assert _foreseen(SimpleNamespace(**{**plain, **change}, fresh=False), ["fx-forecast"]) == ([], ["fx-forecast"])
+    assert _foreseen(SimpleNamespace(**{**plain, "split": "train"}, fresh=False), ["fx-forecast"]) == ([], [])
 
 
 def test_a_bad_agent_gains_nothing_by_failing_in_what_is_shown(capsys):

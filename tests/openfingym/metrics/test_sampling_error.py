@@ -227,12 +227,12 @@ class TestReplicates:
         results = np.random.default_rng(11).standard_normal(100)
         few, many = results.copy(), results.copy()
         few[:5], many[:6] = np.nan, np.nan
-        design = Replicates({}, 1.0, 2.0, True)
+        design = Replicates({}, 1.0, 2.0, True, 9)
         assert design.standard_error(few) == pytest.approx(results[5:].std(ddof=1))
         assert design.standard_error(many) is None
         assert design.standard_error(np.array([0.0, 1e300, -1e308, 1e308])) is None
         rules = Rules((Entry("mae"), Entry("mse", 1.0, 0.0)))
-        there = Replicates({"mae": results**2, "mse": many}, 1.0, 2.0, True)
+        there = Replicates({"mae": results**2, "mse": many}, 1.0, 2.0, True, 9)
         whole = Score(1.0, {"mae": 1.0, "mse": 1.0}, there)
         error = sampling_error(rules, whole, whole)
         assert set(error.standard_errors) == {"mae"}
@@ -253,10 +253,10 @@ class TestReplicates:
     def test_they_travel_as_json(self) -> None:
         import json
 
-        sent = Replicates({"mae": np.array([0.1, np.nan, 1.0 / 3.0])}, 1.1, 2.2, False)
+        sent = Replicates({"mae": np.array([0.1, np.nan, 1.0 / 3.0])}, 1.1, 2.2, False, 9)
         back = Replicates.from_dict(json.loads(json.dumps(sent.to_dict())))
         assert np.array_equal(back.metrics["mae"], sent.metrics["mae"], equal_nan=True)
-        assert (back.scale, back.reach, back.full_size) == (1.1, 2.2, False)
+        assert (back.scale, back.freedom, back.full_size, back.units) == (1.1, 2.2, False, 9)
 
 
 class TestDesigns:
@@ -298,7 +298,7 @@ class TestDesigns:
         values = np.random.default_rng(12).standard_normal(400)
         # Of a mean both are the same by algebra: the deviation of group means over the root of their number.
         rest = Resampling(
-            tuple(np.setdiff1d(np.arange(400), draw) for draw in alone.draws), 7.0 / math.sqrt(8.0), 7.0, 2.4
+            tuple(np.setdiff1d(np.arange(400), draw) for draw in alone.draws), 7.0 / math.sqrt(8.0), 7.0, 2.4, 400
         )
         assert of_mean(rest, values) == pytest.approx(of_mean(alone, values))
 
@@ -333,13 +333,14 @@ class TestGeneration:
     def test_small_replicates_are_set_in_relation_to_the_level_of_the_fold(self) -> None:
         # Batches of 1/8 of the windows have losses about sqrt(8) times as large, in the baseline as in the answer.
         batch, base = np.array([2.0, 3.0, 4.0, 3.0] * 2), np.full(8, 5.0)
-        own = Score(1.0, {"mae": 1.0}, Replicates({"mae": batch}, 0.5, 2.0, False))
-        other = Score(2.0, {"mae": 2.0}, Replicates({"mae": base}, 0.5, 2.0, False))
+        own = Score(1.0, {"mae": 1.0}, Replicates({"mae": batch}, 0.5, 2.0, False, 8))
+        other = Score(2.0, {"mae": 2.0}, Replicates({"mae": base}, 0.5, 2.0, False, 8))
         error = sampling_error(Rules((Entry("mae"),)), own, other)
         spread = 0.5 * batch.std(ddof=1)
+        reach = stats.t.ppf(0.975, 2.0) * spread
         assert error.relative_standard_error == pytest.approx(spread)
-        assert error.relative_interval == pytest.approx((0.5 * math.exp(-2.0 * spread), 0.5 * math.exp(2.0 * spread)))
-        assert error.total_interval == pytest.approx((max(1.0 - 2.0 * spread, 0.0), 1.0 + 2.0 * spread))
+        assert error.relative_interval == pytest.approx((0.5 * math.exp(-reach), 0.5 * math.exp(reach)))
+        assert error.total_interval == pytest.approx((max(1.0 - reach, 0.0), 1.0 + reach))
 
 
 class TestRecords:

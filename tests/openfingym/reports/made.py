@@ -45,6 +45,15 @@ PLAYED = replace(
     ended_by="finished",
 )
 """Of an agent with a model."""
+OWN_DATA = (
+    "commodity-forecast",
+    "crypto-forecast",
+    "equity-forecast-v1",
+    "fx-forecast-v2",
+    "lob-forecast",
+    "treasury-forecast-v2",
+)
+"""Six tasks on data of their own, so that a report on them may speak of other tasks."""
 HOSTILE = "</script></style><img src=x onerror=alert(1)>\"'&amp;<b>[/red]"
 
 

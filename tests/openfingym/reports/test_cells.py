@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 from openfingym import catalog
 from openfingym.reports.cells import ALL, UNKNOWN, Cost, cells_of, families_of, grouped, task_cells_of
 from openfingym.reports.runs import RunConfig
-from tests.openfingym.reports.made import failed, scored
+from tests.openfingym.reports.made import OWN_DATA, failed, scored
 
-FORECASTS = [f"fx-forecast-v{n}" for n in range(2, 8)]
+FORECASTS = list(OWN_DATA)
 BY = ("agent", "model")
 
 
 def cells(*results, by=BY):
     groups = grouped(results, by)
-    return cells_of(groups, families_of(groups, {}), 0)
+    return cells_of(groups, families_of(groups, {}))
 
 
 def task_cells(*results):
     (group,) = grouped(results, BY)
-    return {cell.task: cell for cell in task_cells_of(group, families_of([group], {}), 0)}
+    return {cell.task: cell for cell in task_cells_of(group, families_of([group], {}))}
 
 
 def test_skill_is_one_minus_the_geometric_mean_over_tasks_of_runs():
@@ -70,22 +70,39 @@ def test_an_agent_that_never_delivers_has_no_skill():
     assert (ours.tasks, ours.skill.value, ours.counts.success, ours.better, ours.pass_at) == (0, None, None, None, ())
 
 
-def test_too_few_tasks_have_an_interval_over_runs_or_none():
-    once, often = (
-        [scored(0.5 + 0.01 * seed, task=task, seed=seed) for task in FORECASTS[:5] for seed in range(seeds)]
-        for seeds in (5, 10)
-    )
-    (cell,) = cells(*once)
-    assert (cell.skill.low, cell.skill.high, cell.skill.over, cell.tasks) == (None, None, None, 5)
-    assert (cell.skill.value, cell.skill_scored) == (
-        pytest.approx(cell.skill_scored),
-        pytest.approx(1.0 - geometric_mean(0.5 + 0.01 * seed for seed in range(5))),
-    )
-    (cell,) = cells(*often)
-    assert cell.skill.over == "run"
-    assert cell.skill.low < cell.skill.value < cell.skill.high
-    (cell,) = cells(*often, *(scored(0.5, task=FORECASTS[5], seed=seed) for seed in range(2)))
-    assert cell.skill.over == "task"
+def test_of_too_few_datasets_the_interval_is_over_items_however_many_runs_there_are():
+    def runs(seeds, half, spread=0.0, tasks=FORECASTS[:5]):
+        return [
+            scored(loss, task=task, seed=seed, relative_interval=(loss * math.exp(-half), loss * math.exp(half)))
+            for task in tasks
+            for seed in range(seeds)
+            for loss in [0.5 * math.exp(spread * (-1) ** seed)]
+        ]
+
+    (once,), (often,) = cells(*runs(1, 0.2)), cells(*runs(12, 0.2))
+    assert (once.skill.over, once.tasks) == ("item", 5)
+    # Five parts, each known by its own interval; repeats that are identical change nothing.
+    ends = [1.0 - 0.5 * math.exp(sign * 0.2 / math.sqrt(5.0)) for sign in (1.0, -1.0)]
+    assert [once.skill.low, once.skill.high] == pytest.approx(ends)
+    assert (often.skill.low, often.skill.high) == pytest.approx((once.skill.low, once.skill.high))
+    (unlike,) = cells(*runs(12, 0.2, spread=0.1))
+    assert unlike.skill.low < often.skill.low < often.skill.high < unlike.skill.high
+    # Without an error over items, the number of runs is no evidence.
+    (nothing,) = cells(*(scored(0.5 + 0.01 * n, seed=n) for n in range(12)))
+    assert (nothing.skill.low, nothing.skill.high, nothing.skill.over) == (None, None, None)
+    (enough,) = cells(*runs(1, 0.2), scored(0.6, task=FORECASTS[5]))
+    assert enough.skill.over == "task"
+
+
+def test_tasks_of_one_series_are_one_dataset():
+    series = ["treasury-forecast", *(f"treasury-forecast-v{n}" for n in range(2, 8))]
+    interval = (0.4, 0.625)
+    (cell,) = cells(*(scored(0.5, task=task, relative_interval=interval) for task in series))
+    assert (cell.tasks, cell.skill.over) == (7, "item")
+    # No narrower than that of one of them.
+    assert (cell.skill.low, cell.skill.high) == pytest.approx((1.0 - interval[1], 1.0 - interval[0]))
+    (bare,) = cells(*(scored(0.5, task=task) for task in series))
+    assert bare.skill.over is None
 
 
 def test_real_and_simulated_data_never_meet():
@@ -224,15 +241,15 @@ def test_rows_are_what_was_asked_for():
     assert [sum(map(len, group.tasks.values())) for group in grouped(results, ("agent",))] == [3, 3]
 
 
-def test_a_task_has_its_spread_and_an_interval_over_runs_from_six_on():
+def test_a_task_has_its_spread_and_an_interval_over_its_items():
     found = task_cells(*(scored(x, seed=n) for n, x in enumerate((0.4, 0.5, 0.6))), failed("rejected", seed=9))[
         "treasury-forecast"
     ]
     assert found.skill.value == pytest.approx(1.0 - (0.4 * 0.5 * 0.6) ** 0.25)
     assert (found.best, found.worst, found.skill.over) == (pytest.approx(0.6), pytest.approx(0.0), None)
     assert found.total == pytest.approx(0.05)
-    often = task_cells(*(scored(0.4 + 0.02 * n, seed=n) for n in range(6)))["treasury-forecast"]
-    assert often.skill.low < often.skill.value < often.skill.high
+    often = task_cells(*(scored(0.4 + 0.02 * n, seed=n, relative_interval=(0.3, 0.6)) for n in range(6)))
+    assert often["treasury-forecast"].skill.over == "item"
 
 
 def test_better_than_the_baseline_is_beyond_the_sampling_error():
@@ -249,5 +266,6 @@ def test_a_single_run_of_a_task_has_its_own_interval():
         scored(0.5, task=one, relative_interval=(0.4, 0.7)), *(scored(0.5, task=two, seed=s) for s in (0, 1))
     )
     assert found[one].sampling == pytest.approx((0.3, 0.6))
+    assert (found[one].skill.low, found[one].skill.high) == pytest.approx((1.0 - 0.7, 1.0 - 0.25 / 0.7))
     assert found[two].sampling is None
     assert task_cells(failed("rejected", task=one))[one].sampling is None

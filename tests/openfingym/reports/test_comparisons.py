@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from openfingym.reports.cells import grouped
-from openfingym.reports.comparisons import compare, label
+from openfingym.metrics.relative_sample import RelativeSample
+from openfingym.metrics.resampling import block_bootstrap
+from openfingym.reports.cells import grouped, label
+from openfingym.reports.comparisons import compare
 from tests.openfingym.reports.made import failed, scored
 
 TASKS = [f"task-{n:02}" for n in range(10)]
@@ -32,12 +34,13 @@ def test_the_figures_are_those_of_the_common_tasks():
     assert found.loss_ratio.value == pytest.approx(stats.gmean(a / b))
     assert found.loss_ratio.low < found.loss_ratio.value < found.loss_ratio.high < 1.0
     assert found.effect == pytest.approx(differences.mean() / differences.std(ddof=1))
-    exact = stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True
-    )
-    assert found.p_value == pytest.approx(exact.pvalue)
+    theirs = stats.ttest_1samp(differences, 0.0)
+    # Ten datasets of one sign are no clearer than a sign test says.
+    assert found.p_value == pytest.approx(max(theirs.pvalue, 2.0**-9))
+    ends = theirs.confidence_interval(0.95)
+    assert (found.loss_ratio.low, found.loss_ratio.high) == pytest.approx((math.exp(ends.low), math.exp(ends.high)))
     assert (found.wins, found.losses, found.ties) == ((differences < 0).sum(), (differences > 0).sum(), 0)
-    assert (found.tasks, found.pairs, found.verdict) == (10, 10, "better")
+    assert (found.tasks, found.datasets, found.pairs, found.verdict) == (10, 10, 10, "better")
     assert found.sentence == (
         f"a is better than b on real data: its loss is {1.0 - stats.gmean(a / b):.1%} lower (95 % interval of the "
         "ratio "
@@ -110,67 +113,138 @@ def test_too_few_common_tasks_are_too_few_to_say():
         None,
         None,
     )
-    assert (
-        found.sentence
-        == "a and b on real data: too few to say, 5 common tasks; 6 are needed, or 6 common seeds of each."
+    assert found.sentence == (
+        "a and b cannot be told apart on real data: 5 common tasks on 5 datasets are too few to say, as 6 datasets are "
+        "needed, or of each task the error of both over its items."
     )
     apart = compared(*runs("a", [0.1] * 10, seed=1), *runs("b", [1.0] * 10, seed=2))["real", "a", "b"]
     assert (apart.tasks, apart.verdict) == (0, "too few")
+    assert apart.sentence == "a and b cannot be told apart on real data: they have no task and seed in common."
 
 
-def test_a_few_tasks_run_often_are_compared_over_their_seeds():
-    generator = np.random.default_rng(1)
-    losses = {agent: np.exp(generator.normal(mean, 0.2, (2, 6))) for agent, mean in (("a", -0.3), ("b", 0.0))}
-    results = [
-        run
-        for agent, table in losses.items()
-        for seed, column in enumerate(table.T)
-        for run in runs(agent, column, seed=seed)
-    ]
-    found = compared(*results)["real", "a", "b"]
-    differences = np.log(losses["a"]) - np.log(losses["b"])
-    # Twelve pairs, of tasks that weigh the same.
-    exact = stats.permutation_test(
-        (differences.ravel(),), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True
-    )
-    assert (found.tasks, found.pairs, found.loss_ratio.over) == (2, 12, "run")
-    assert found.p_value == pytest.approx(exact.pvalue)
-    assert found.loss_ratio.value == pytest.approx(math.exp(differences.mean()))
-    assert found.loss_ratio.low < found.loss_ratio.value < found.loss_ratio.high
-    assert "over the seeds of 2 tasks, which stand for no other, better on" in found.sentence
-    # One seed less on one task, and the tasks do not stand for themselves.
-    assert compared(*results[1:])["real", "a", "b"].verdict == "too few"
+def certain(loss, half, **changes):
+    return scored(loss, relative_interval=(loss * math.exp(-half), loss * math.exp(half)), **changes)
 
 
-def test_few_tasks_weigh_the_same_however_often_they_were_run():
-    generator = np.random.default_rng(3)
-    differences = [generator.normal(-0.1, 0.2, 6), generator.normal(-0.1, 1.0, 7)]
-    results = [
-        scored(math.exp(value if agent == "a" else 0.0), agent=agent, task=task, seed=seed)
-        for task, values in zip(TASKS, differences, strict=False)
-        for seed, value in enumerate(values)
-        for agent in ("a", "b")
-    ]
-    shares = np.concatenate([values / len(values) for values in differences])
-    flipped = np.abs(np.array(list(itertools.product((1.0, -1.0), repeat=13))) @ shares)
-    found = compared(*results)["real", "a", "b"]
-    assert found.p_value == pytest.approx((flipped >= abs(shares.sum()) - 1e-12).mean())
-    assert found.loss_ratio.value == pytest.approx(math.exp(np.mean([values.mean() for values in differences])))
-
-
-def test_thousands_of_seeds_are_tested_in_blocks_of_one_task():
-    generator = np.random.default_rng(2)
-    noise = generator.normal(0.0, 0.3, (2, 2, 400))
-    found = {}
-    for name, shift in (("alike", 0.0), ("apart", 0.2)):
+def test_identical_repeats_are_no_evidence():
+    """The report says of six deterministic repeats what it says of one, and what each run says of itself."""
+    verdicts = {}
+    for seeds in (1, 6):
         results = [
-            scored(math.exp(shift * row + noise[row, task, seed]), agent="ab"[row], task=TASKS[task], seed=seed)
-            for row, task, seed in np.ndindex(noise.shape)
+            certain(loss, half, agent=agent, seed=seed)
+            for agent, loss, half in (("naive", 1.0, 0.0), ("seasonal", 0.99929, 0.00173))
+            for seed in range(seeds)
         ]
-        found[name] = compared(*results)["real", "a", "b"]
-    assert (found["alike"].verdict, found["apart"].verdict) == ("no difference", "better")
-    theirs = stats.ttest_1samp((noise[0] - noise[1]).ravel(), 0.0).pvalue
-    assert found["alike"].p_value == pytest.approx(theirs, abs=0.1)
+        found = compared(*results)["real", "naive", "seasonal"]
+        verdicts[seeds] = (found.p_value, found.loss_ratio.low, found.loss_ratio.high, found.detectable)
+        assert results[-1].verdict == found.verdict == "no difference"
+        low, high = results[-1].relative_interval
+        assert (1.0 / found.loss_ratio.high, 1.0 / found.loss_ratio.low) == pytest.approx((low, high))
+        assert "over other items of 1 task, which stands for no other" in found.sentence
+        assert ("as these single runs answered" in found.sentence) == (seeds == 1)
+    assert verdicts[1] == pytest.approx(verdicts[6])
+    better = compared(certain(1.0, 0.0, agent="naive"), certain(0.9, 0.05, agent="x"))["real", "naive", "x"]
+    assert (better.verdict, better.loss_ratio.over) == ("worse", "item")
+
+
+def test_repeats_that_differ_are_a_part_of_their_own():
+    generator = np.random.default_rng(3)
+    noise = 0.1 * generator.standard_normal((2, 6))
+    results = [
+        certain(math.exp(noise[row, seed]), 0.05, agent="ab"[row], seed=seed) for row in (0, 1) for seed in range(6)
+    ]
+    found = compared(*results)["real", "a", "b"]
+    # Over items the two may go wrong together or apart, of which nothing is known: the two halves are added.
+    error = [0.1 / 1.959964, *(noise[row].std(ddof=1) / math.sqrt(6.0) for row in (0, 1))]
+    total = math.hypot(*error)
+    freedom = total**4 / sum(part**4 / of for part, of in zip(error, (2.0, 5.0, 5.0), strict=True))
+    welch = stats.t.ppf(0.975, freedom) * total
+    banerjee = math.hypot(0.1, *(stats.t.ppf(0.975, 5.0) * part for part in error[1:]))
+    half = 0.5 * math.log(found.loss_ratio.high / found.loss_ratio.low)
+    assert half == pytest.approx(min(welch, banerjee), rel=1e-5)
+    assert found.loss_ratio.value == pytest.approx(math.exp(noise[0].mean() - noise[1].mean()))
+
+
+def test_runs_on_tapes_of_their_own_are_observations_of_them():
+    generator = np.random.default_rng(4)
+    logs = generator.normal((-1.0, 0.0), 0.2, (8, 2))
+    results = [
+        certain(math.exp(value), 0.8, agent="ab"[row], seed=seed, tape="fresh")
+        for seed, pair in enumerate(logs)
+        for row, value in enumerate(pair)
+    ]
+    found = compared(*results)["real", "a", "b"]
+    theirs = stats.ttest_ind(*logs.T, equal_var=False)
+    assert found.verdict == "better"
+    assert found.p_value == pytest.approx(theirs.pvalue)
+    half = 0.5 * math.log(found.loss_ratio.high / found.loss_ratio.low)
+    ends = theirs.confidence_interval(0.95)
+    assert half == pytest.approx(0.5 * (ends.high - ends.low), rel=1e-6)
+    # On the package's own data, the same runs share their items, of which little is known.
+    shared = compared(*(replace(run, tape="given") for run in results))["real", "a", "b"]
+    assert shared.verdict == "no difference"
+
+
+def test_a_failure_has_no_error_over_items():
+    never = [failed("rejected", agent="b", seed=seed) for seed in range(6)]
+    found = compared(*(certain(0.5, 0.01, agent="a", seed=seed) for seed in range(6)), *never)["real", "a", "b"]
+    assert (found.verdict, found.loss_ratio.low) == ("too few", None)
+    sometimes = [certain(0.5, 0.01, agent="b", seed=seed) for seed in range(5)]
+    found = compared(*(certain(0.5, 0.01, agent="a", seed=seed) for seed in range(6)), *sometimes, never[5])
+    # One failure in six is a difference between repeats, far from certain.
+    assert found["real", "a", "b"].verdict == "no difference"
+
+
+def sample_of(values, units=40):
+    design = block_bootstrap(units, 1)
+    return RelativeSample(np.asarray(values), design.scale, design.freedom, units)
+
+
+def test_two_answers_are_compared_replicate_by_replicate():
+    """What is hard for both cancels: known together, a difference is told that intervals apart cannot tell."""
+    generator = np.random.default_rng(5)
+    common = 0.3 * generator.standard_normal(200)
+    samples = {agent: sample_of(common + 0.01 * generator.standard_normal(200)) for agent in "ab"}
+    results = [
+        certain(loss, stats.t.ppf(0.975, samples[agent].freedom) * samples[agent].error, agent=agent)
+        for agent, loss in (("a", 0.85), ("b", 0.9))
+    ]
+    groups = grouped(results, ("agent",))
+    (apart,) = compare(groups)
+    (together,) = compare(groups, sample_of=lambda run: samples[run.agent])
+    assert (apart.verdict, apart.items) == ("no difference", None)
+    assert (together.verdict, together.items) == ("better", 40)
+    error = samples["a"].scale * (samples["a"].values - samples["b"].values).std(ddof=1)
+    half = 0.5 * math.log(together.loss_ratio.high / together.loss_ratio.low)
+    assert half == pytest.approx(stats.t.ppf(0.975, samples["a"].freedom) * error)
+    assert "over 40 common items of 1 task" in together.sentence
+    # Samples of other replicates, of other questions and of tapes of their own are no pairs.
+    unlike = {"a": samples["a"], "b": sample_of(samples["b"].values, units=41)}
+    assert compare(groups, sample_of=lambda run: unlike[run.agent])[0].items is None
+    for change in ({"tape": "twin"}, {"questions": {"clock": "real"}}, {"session": {"venue": "x"}}):
+        others = grouped([replace(run, **change) for run in results], ("agent",))
+        assert compare(others, sample_of=lambda run: samples[run.agent])[0].items is None
+
+
+def test_tasks_of_one_series_do_not_decide_like_tasks_of_many():
+    series = ["treasury-forecast", *(f"treasury-forecast-v{n}" for n in range(2, 8))]
+    losses = [0.8 + 0.01 * n for n in range(7)]
+    bare = [scored(loss, agent="a", task=task) for task, loss in zip(series, losses, strict=True)]
+    found = compared(*bare, *(scored(1.0, agent="b", task=task) for task in series))["real", "a", "b"]
+    assert (found.tasks, found.datasets, found.verdict, found.p_value) == (7, 1, "too few", None)
+    others = compared(*runs("a", losses), *runs("b", [1.0] * 7))["real", "a", "b"]
+    assert (others.datasets, others.verdict) == (7, "better")
+    # Two builds of a task are on the same data, too.
+    builds = [scored(1.0, agent=agent, task_digest=digest * 64) for agent in "ab" for digest in "0123456"]
+    assert compared(*builds)["real", "a", "b"].datasets == 1
+
+
+def test_an_interval_says_that_it_is_for_its_pair_alone_where_several_are_adjusted_together():
+    three = compared(*runs("a", [0.5] * 8), *runs("b", [0.9] * 8), *runs("c", [1.0] * 8))
+    assert {found.compared for found in three.values()} == {3}
+    assert all("interval of the ratio for this pair alone" in found.sentence for found in three.values())
+    two = compared(*runs("a", [0.5] * 8), *runs("b", [0.9] * 8))["real", "a", "b"]
+    assert (two.compared, "alone" in two.sentence) == (1, False)
 
 
 def test_comparisons_on_data_of_one_kind_are_adjusted_together():

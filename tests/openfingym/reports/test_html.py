@@ -20,9 +20,9 @@ from openfingym.reports.report import make_report
 from openfingym.reports.runs import DamagedRun, FoundRuns
 from openfingym.reports.tables import DAMAGED
 from tests.openfingym.reports.browser import opened
-from tests.openfingym.reports.made import HOSTILE, failed, runs, scored
+from tests.openfingym.reports.made import HOSTILE, OWN_DATA, failed, runs, scored
 
-TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
+TASKS = list(OWN_DATA)
 
 
 def two(kind="real"):
@@ -148,7 +148,7 @@ def test_the_heat_map_tints_half_and_twice_the_loss_alike():
     (group,) = grouped(
         [*results, failed("rejected", task="fx-forecast-v6"), failed("error", task="fx-forecast-v7")], ("agent",)
     )
-    cells = task_cells_of(group, dict.fromkeys(group.tasks, "forecasting"), 0)
+    cells = task_cells_of(group, dict.fromkeys(group.tasks, "forecasting"))
     body = fragment(heat_map(cells, [("ridge",), ("gone",)])).find(".//tbody")
     rows = {row.find("th").text: row.findall("td") for row in body if row.find("td") is not None}
     found = {task: (tiles[0].get("class"), tiles[0].text) for task, tiles in rows.items()}

@@ -17,9 +17,10 @@ from openfingym.reports.report import REASON_LENGTH, make_report
 from openfingym.reports.runs import DamagedRun, FoundRuns, RunConfig, find_runs
 from openfingym.reports.tables import comparisons_in_words, overall, skill_table, task_table
 from openfingym.version import __version__
-from tests.openfingym.reports.made import failed, runs, scored, write
+from tests.openfingym.reports.made import OWN_DATA, failed, runs, scored, write
 
-TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)] + ["fx-forecast", "treasury-forecast"]
+TASKS = sorted([*OWN_DATA, "fx-forecast", "treasury-forecast"])
+"""Eight tasks on six datasets."""
 
 
 def some():
@@ -43,7 +44,7 @@ def test_json_has_every_figure_under_the_names_of_its_row(tmp_path):
     report = make_report(FoundRuns(tuple(some()), (DamagedRun(tmp_path, "why"),), copies=2))
     found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert (found["runs"], found["copies"], found["damaged"]) == (34, 2, [{"path": str(tmp_path), "reason": "why"}])
-    assert found["method"] == {"level": 0.95, "replicates": 10_000, "seed": 0, "fewest_units": 6}
+    assert found["method"] == {"level": 0.95, "power": 0.8, "fewest_units": 6}
     react, ridge = found["cells"]
     assert (react["agent"], react["model"], react["family"], ridge["agent"], ridge["model"]) == (
         "react",
@@ -109,8 +110,9 @@ def test_a_table_says_what_is_lacking():
     column = table.columns.index("skill")
     said = {row[0]: row[column : column + 2] for row in table.rows}
     assert said == {"few": ("+0.500", "too few to say"), "nop": ("never scored", ""), "ours": ("no run judged", "")}
-    runs_of_one = make_report(runs(*(scored(0.5, seed=seed) for seed in range(6))), ("agent",))
-    assert skill_table(runs_of_one, "real").rows[0][column + 1] == "+0.500 to +0.500, over runs"
+    one = [scored(0.5, seed=seed, relative_interval=(0.4, 0.625)) for seed in range(6)]
+    shown = skill_table(make_report(runs(*one), ("agent",)), "real").rows[0][column + 1]
+    assert shown == "+0.375 to +0.600, these tasks alone"
     assert {row[0]: row[table.columns.index("left out")] for row in table.rows} == {
         "few": "",
         "nop": "",
@@ -239,6 +241,14 @@ def test_rows_of_unlike_tasks_are_said_to_be():
     assert f"of {len(TASKS) - 1} to {len(TASKS)} of {len(TASKS)}" in sentence
 
 
+def test_tasks_whose_data_is_not_known_are_named():
+    ((concern, sentence),) = cautions(scored(0.5), scored(0.5, task="gone"), scored(0.5, task="lost"))
+    assert concern == "datasets"
+    assert "2 tasks are not in the catalogue here (gone, lost), and taken to be on data of their own" in sentence
+    # Of a single task there are no others with which it may share data.
+    assert cautions(scored(0.5, task="gone")) == []
+
+
 def test_what_the_verifier_flagged_is_said():
     flagged = [scored(0.5, seed=seed, flags=("probing",)) for seed in range(2)]
     assert cautions(*flagged, scored(0.5, seed=2)) == [
@@ -261,19 +271,19 @@ def test_advantages_within_sampling_error_are_said_to_be():
     assert cautions(*others) == []
 
 
-def test_the_table_of_tasks_shows_the_interval_of_a_single_run():
+def test_the_table_of_tasks_shows_the_interval_over_the_items_of_each():
     one, two = TASKS[:2]
     report = make_report(runs(scored(0.5, task=one, relative_interval=(0.4, 0.7)), scored(0.5, task=two)))
     intervals = {
         row[0]: row[task_table(report, "real").columns.index("95 % interval")]
         for row in task_table(report, "real").rows
     }
-    assert intervals == {one: "+0.300 to +0.600, of one run", two: "too few to say"}
+    assert intervals == {one: "+0.300 to +0.643", two: "too few to say"}
 
 
 def test_rows_of_too_few_tasks_rank_below_those_of_enough():
     results = [scored(0.9, agent="many", task=task) for task in TASKS]
-    results += [scored(0.1, agent="often", seed=seed) for seed in range(6)]
+    results += [scored(0.1, agent="often", seed=seed, relative_interval=(0.1, 0.1)) for seed in range(6)]
     results += [scored(0.01, agent="once"), failed("rejected", agent="never"), scored(0.8, agent="best", task="gone")]
     results += [scored(0.8, agent="best", task=task) for task in TASKS]
     found = [cell.row[0] for cell in overall(make_report(runs(*results), ("agent",)), "real")]

@@ -13,10 +13,10 @@ import pytest
 from openfingym.cli import main
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import find_runs
-from tests.openfingym.reports.made import HOSTILE, failed, scored, write
+from tests.openfingym.reports.made import HOSTILE, OWN_DATA, failed, scored, write
 
 ROOT = Path(__file__).parents[3]
-TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
+TASKS = list(OWN_DATA)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Intervals, the paired test, Holm and pass@k, against other libraries, closed forms and simulation."""
+"""Intervals, tests, Holm and pass@k, against other libraries, closed forms and simulation."""
 
 from __future__ import annotations
 
@@ -12,167 +12,174 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from openfingym.errors import UsageError
-from openfingym.reports import statistics
 from openfingym.reports.statistics import (
     FEWEST_UNITS,
-    PATTERNS,
+    POWER,
     Estimate,
-    expanded_tail,
+    Figure,
+    Part,
+    detectable_in_errors,
+    estimate_of,
     holm,
-    mean_estimate,
+    inference_of,
     pass_at_k,
-    sign_flip_p,
+    power,
+    quantile,
 )
 
 
-def of_tasks(values, seed=0):
-    """The estimate from one run a task."""
-    return mean_estimate([[value] for value in values], seed)
+def of_datasets(values, datasets=None):
+    """What is known of a mean over tasks, each on a dataset of its own unless they are given."""
+    return inference_of(list(values), list(range(len(values))) if datasets is None else datasets, nothing_known)
 
 
-@pytest.mark.parametrize("count", [6, 20, 199, 201, 1000])
-def test_the_interval_is_scipys_percentile_interval_at_the_expanded_level(count):
-    values = np.random.default_rng(count).gamma(2.0, size=count)
-    found = of_tasks(values, seed=1)
-    options = {"n_resamples": 10_000, "method": "percentile", "batch": 500, "random_state": np.random.default_rng(2)}
-    theirs = stats.bootstrap(
-        (values,), np.mean, confidence_level=1.0 - 2.0 * expanded_tail([values]), **options
-    ).confidence_interval
-    assert found.value == pytest.approx(values.mean())
-    width = theirs.high - theirs.low
-    assert found.low == pytest.approx(theirs.low, abs=0.06 * width)
-    assert found.high == pytest.approx(theirs.high, abs=0.06 * width)
+def nothing_known():
+    return [Figure(0.0, None, ())]
 
 
-def test_the_expanded_interval_of_a_normal_law_is_students():
-    # Percentiles of a normal bootstrap law, whose deviation is sqrt((n - 1) / n) s / sqrt(n), at the expanded tail.
-    for count in (6, 10, 48):
-        half = -stats.norm.ppf(expanded_tail([np.arange(count)])) * math.sqrt((count - 1) / count)
-        assert half == pytest.approx(stats.t.ppf(0.975, count - 1), rel=1e-9)
+def of_items(*figures, datasets=None):
+    return inference_of(
+        [figure.value for figure in figures], datasets or list(range(len(figures))), lambda: list(figures)
+    )
 
 
-@pytest.mark.parametrize(
-    ("tasks", "seeds", "between", "within"), [(6, 1, 0.2, 0.3), (8, 3, 0.0, 0.5), (8, 3, 0.5, 0.1), (40, 2, 0.2, 0.3)]
-)
-def test_the_interval_covers_the_truth_as_often_as_it_says(tasks, seeds, between, within):
-    generator, covered, repeats = np.random.default_rng(tasks), 0, 600
+@pytest.mark.parametrize("count", [6, 10, 48])
+def test_over_datasets_of_one_task_each_it_is_students_t(count):
+    values = np.random.default_rng(count).normal(0.3, 1.0, count)
+    found, theirs = of_datasets(values), stats.ttest_1samp(values, 0.0)
+    ends = theirs.confidence_interval(0.95)
+    assert (found.value - found.half, found.value + found.half) == pytest.approx((ends.low, ends.high))
+    assert (found.p_value, found.freedom) == (pytest.approx(theirs.pvalue), pytest.approx(count - 1))
+    assert (found.over, found.datasets) == ("task", count)
+
+
+@pytest.mark.parametrize("sizes", [[2] * 6, [7, 8, 7, 1, 1, 1, 1], [1] * 9 + [20]])
+def test_over_datasets_of_unlike_numbers_of_tasks_variance_and_freedom_are_those_of_a_quadratic_form(sizes):
+    """For normal means of datasets: E and Var of the estimated variance, drawn a hundred thousand times."""
+    generator = np.random.default_rng(0)
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    weights = np.array(sizes) / sum(sizes)
+    means = generator.standard_normal((100_000, len(sizes)))
+    deviations = means - (means @ weights)[:, None]
+    drawn = (weights**2 / (1.0 - 2.0 * weights + (weights**2).sum()) * deviations**2).sum(axis=1)
+    found = of_datasets(means[0][codes], codes.tolist())
+    assert found.error**2 == pytest.approx(drawn[0])
+    assert drawn.mean() == pytest.approx((weights**2).sum(), rel=0.02)
+    assert found.freedom == pytest.approx(2.0 * drawn.mean() ** 2 / drawn.var(), rel=0.05)
+
+
+@pytest.mark.parametrize("sizes", [[1] * 6, [7, 8, 7, 1, 1, 1, 1]])
+def test_equal_means_are_told_apart_as_rarely_as_it_says(sizes):
+    generator, told, covered, repeats = np.random.default_rng(len(sizes)), 0, 0, 1500
+    codes = np.repeat(np.arange(len(sizes)), sizes)
     for _ in range(repeats):
-        runs = between * generator.standard_normal((tasks, 1)) + within * generator.standard_normal((tasks, seeds))
-        found = mean_estimate(runs, seed=0)
-        covered += found.low <= 0.0 <= found.high
-    # Three standard errors of a share of 600 around 95 %, and two points that a bootstrap of six may lack.
-    assert 0.90 <= covered / repeats <= 0.98
+        # Tasks of a dataset share most of their luck.
+        values = generator.standard_normal(len(sizes))[codes] + 0.3 * generator.standard_normal(len(codes))
+        found = of_datasets(values, codes.tolist())
+        told += found.p_value <= 0.05
+        covered += abs(found.value) <= found.half
+    assert told / repeats <= 0.06
+    assert 0.935 <= covered / repeats <= 0.985
 
 
-@pytest.mark.parametrize(
-    ("sizes", "spreads"), [([6], [1.0]), ([10] * 5, [1.0] * 5), ([6, 9, 20], [3.0, 1.0, 1.0]), ([10, 10], [1.0, 0.0])]
-)
-def test_the_interval_over_the_runs_of_few_tasks_covers_their_mean_as_often_as_it_says(sizes, spreads):
-    generator, covered, repeats = np.random.default_rng(len(sizes)), 0, 600
-    for _ in range(repeats):
-        # The tasks are these; what they differ by is no noise.
-        runs = [
-            task + spread * generator.standard_normal(size)
-            for task, (size, spread) in enumerate(zip(sizes, spreads, strict=True))
-        ]
-        found = mean_estimate(runs, seed=0)
-        covered += found.low <= (len(sizes) - 1) / 2 <= found.high
-    assert 0.90 <= covered / repeats <= 0.98
+def test_five_datasets_stand_for_no_other_however_many_tasks_they_have():
+    assert of_datasets([0.1] * 5) is None
+    assert of_datasets([0.1] * 24, [n % 5 for n in range(24)]) is None
+    assert of_datasets([0.1] * 24, [n % 6 for n in range(24)]).over == "task"
+    assert inference_of([], [], nothing_known) is None
 
 
-def test_the_interval_over_runs_of_normal_laws_is_welchs():
-    # Of two means the half-width is that of Welch's interval of their difference, halved.
+def test_no_p_value_over_datasets_is_below_that_of_the_sign_test():
+    assert of_datasets([0.1] * FEWEST_UNITS).p_value == 2.0 / 2**FEWEST_UNITS < 0.05
+    assert of_datasets([0.1, 0.100001] * 5).p_value == 2.0**-9
+    assert of_datasets([0.0] * 8).p_value == of_datasets([1e-12] * 8).p_value == 1.0
+
+
+def test_parts_of_known_freedom_are_added_as_welch_does():
     generator = np.random.default_rng(4)
-    runs = [3.0 * generator.standard_normal(150), generator.standard_normal(60)]
-    found = mean_estimate(runs, seed=0)
-    theirs = stats.ttest_ind(*runs, equal_var=False).confidence_interval(0.95)
-    assert found.high - found.low == pytest.approx((theirs.high - theirs.low) / 2.0, rel=0.04)
-    assert found.value == pytest.approx((runs[0].mean() + runs[1].mean()) / 2.0)
+    one, other = 3.0 * generator.standard_normal(15), generator.standard_normal(8) + 1.0
+    theirs = stats.ttest_ind(one, other, equal_var=False)
+    parts = tuple(Part.known(part.std(ddof=1) / math.sqrt(len(part)), len(part) - 1.0) for part in (one, other))
+    found = of_items(Figure(one.mean() - other.mean(), Part(0.0, math.inf, 0.0), parts))
+    ends = theirs.confidence_interval(0.95)
+    assert (found.value - found.half, found.value + found.half) == pytest.approx((ends.low, ends.high))
+    assert (found.p_value, found.over) == (pytest.approx(theirs.pvalue), "item")
 
 
-def test_the_runs_of_unlike_tasks_are_drawn_apart():
-    # Drawn alike, the noise of a task and of its mirror would cancel in every replicate.
-    noise = np.random.default_rng(0).standard_normal(20)
-    found = mean_estimate([noise, -noise], seed=0)
-    assert found.high - found.low > 0.5 * noise.std() / math.sqrt(20)
+def test_parts_known_by_their_intervals_alone_are_added_by_their_squares():
+    found = of_items(*(Figure(0.1, Part.of_interval(half), ()) for half in (0.3, 0.4)))
+    # The mean of two: half of the root of 0.09 + 0.16.
+    assert found.half == pytest.approx(0.25)
+    single = of_items(Figure(0.3, Part.of_interval(0.3), ()))
+    # At the end of the interval the p-value is 5 %, and beyond falls as slowly as with two degrees of freedom.
+    assert single.p_value == pytest.approx(0.05)
+    far = of_items(Figure(0.6, Part.of_interval(0.3), ()))
+    assert far.p_value == pytest.approx(2.0 * stats.t.sf(2.0 * stats.t.ppf(0.975, 2.0), 2.0))
 
 
-def test_too_few_tasks_and_runs_have_a_value_and_no_interval():
-    few, runs = [[0.1] * 5] * 5, [[0.1] * 6] * 5
-    assert mean_estimate([], seed=0) == Estimate(None, None, None, 0, None)
-    assert mean_estimate(few, seed=0) == Estimate(pytest.approx(0.1), None, None, 5, None)
-    assert mean_estimate([*runs[1:], few[0]], seed=0).over is None
-    assert (mean_estimate(runs, seed=0).over, mean_estimate([*few, [0.1]], seed=0).over) == ("run", "task")
+@pytest.mark.parametrize("freedoms", [(3.0,) * 5, (2.0, 30.0), (5.0, 5.0, 2.0)])
+def test_an_interval_over_items_holds_the_truth_as_often_as_it_says(freedoms):
+    generator, held, repeats = np.random.default_rng(7), {"known": 0, "unknown": 0}, 2000
+    for _ in range(repeats):
+        draws = [(generator.standard_normal(), math.sqrt(generator.chisquare(df) / df)) for df in freedoms]
+        for how, part in (
+            ("known", Part.known),
+            ("unknown", lambda error, df: Part.of_interval(Part.known(error, df).half)),
+        ):
+            found = of_items(
+                *(Figure(value, part(error, df), ()) for (value, error), df in zip(draws, freedoms, strict=True))
+            )
+            held[how] += abs(found.value) <= found.half
+    assert held["known"] / repeats >= 0.935
+    assert held["unknown"] / repeats >= 0.945
 
 
-def test_equal_values_have_an_interval_of_no_width():
-    for runs in ([[0.1]] * 7, [[0.1] * 7] * 3):
-        found = mean_estimate(runs, seed=0)
-        assert found.low <= found.value <= found.high
-        assert found.high - found.low < 1e-12
+def test_the_items_of_one_dataset_go_together_and_those_of_others_do_not():
+    figures = [Figure(0.1, Part.known(0.3, 10.0), ()) for _ in range(4)]
+    assert of_items(*figures, datasets=[3, 3, 3, 3]).error == pytest.approx(0.3)
+    assert of_items(*figures).error == pytest.approx(0.15, rel=0.01)
+    assert of_items(*figures, datasets=[0, 0, 1, 1]).error == pytest.approx(0.3 / math.sqrt(2.0), rel=0.01)
+    assert of_items(*figures, Figure(0.1, None, ())) is None
+    # As little is known of both together as of the one of which less is known.
+    unlike = Part.known(0.1, 30.0).together(Part.known(0.3, 3.0))
+    assert (unlike.error, unlike.freedom) == (pytest.approx(0.4), 3.0)
+    assert unlike.half == pytest.approx(0.1 * quantile(30.0) + 0.3 * quantile(3.0))
+
+
+def test_what_is_known_exactly_has_an_interval_of_no_width():
+    exact = of_items(Figure(0.2, Part(0.0, math.inf, 0.0), ()))
+    assert (exact.half, exact.p_value) == (0.0, 0.0)
+    assert of_items(Figure(0.0, Part(0.0, math.inf, 0.0), ())).p_value == 1.0
+    assert of_items(Figure(1e-300, Part.known(1e-300, 5.0), ())).half > 0.0
+
+
+@pytest.mark.parametrize("freedom", [2.0, 5.0, 23.0, math.inf])
+def test_the_detectable_difference_is_found_as_often_as_it_says(freedom):
+    generator, count = np.random.default_rng(1), 20_000
+    scale = np.ones(count) if math.isinf(freedom) else np.sqrt(generator.chisquare(freedom, count) / freedom)
+    # What the median report says it tells; then as many tests of that difference.
+    mean = detectable_in_errors(freedom) * np.median(scale)
+    found = (mean + generator.standard_normal(count)) / generator.permutation(scale) > quantile(freedom)
+    assert found.mean() == pytest.approx(POWER, abs=0.015)
+    assert power(mean, freedom) == pytest.approx(POWER, abs=0.01)
+    assert of_items(Figure(0.0, Part.known(0.1, 5.0), ())).detectable == pytest.approx(0.1 * detectable_in_errors(5.0))
+
+
+def test_an_estimate_is_its_mean_with_its_interval():
+    known = of_datasets([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    found = estimate_of([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], known)
+    assert found == Estimate(pytest.approx(0.35), known.value - known.half, known.value + known.half, 6, "task")
+    assert estimate_of([0.1, 0.3], None) == Estimate(pytest.approx(0.2), None, None, 2, None)
+    assert estimate_of([], None) == Estimate(None, None, None, 0, None)
+    assert (found.enough, estimate_of([0.1], None).enough) == (True, False)
 
 
 def test_a_falling_function_swaps_the_ends():
-    found = of_tasks(np.arange(8.0))
+    values = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    found = estimate_of(values, of_datasets(values))
     mapped = found.map(lambda value: -2.0 * value)
     assert (mapped.value, mapped.low, mapped.high) == (-2.0 * found.value, -2.0 * found.high, -2.0 * found.low)
     assert Estimate(1.0, None, None, 1, None).map(math.exp) == Estimate(math.e, None, None, 1, None)
-
-
-def test_an_interval_depends_on_its_values_and_the_seed_alone():
-    values = np.random.default_rng(0).normal(size=30)
-    first = of_tasks(values, seed=3)
-    of_tasks(values[:20], seed=3)
-    assert of_tasks(values, seed=3) == first
-    assert of_tasks(values, seed=4) != first
-    statistics._weights.cache_clear()
-    assert of_tasks(values, seed=3) == first
-
-
-@pytest.mark.parametrize("count", [6, 9, 13])
-def test_the_exact_test_is_scipys(count):
-    differences = np.random.default_rng(count).normal(0.4, 1.0, (5, count))
-    options = {"permutation_type": "samples", "n_resamples": np.inf, "vectorized": True}
-    theirs = [stats.permutation_test((row,), np.mean, **options).pvalue for row in differences]
-    assert sign_flip_p(differences, seed=0) == pytest.approx(theirs, abs=1e-12)
-
-
-def test_the_random_test_is_scipys_within_its_noise():
-    differences = np.random.default_rng(0).normal(0.25, 1.0, (4, 40))
-    options = {"permutation_type": "samples", "n_resamples": 50_000, "batch": 5_000, "vectorized": True}
-    theirs = [
-        stats.permutation_test((row,), np.mean, **options, random_state=np.random.default_rng(1)).pvalue
-        for row in differences
-    ]
-    assert sign_flip_p(differences, seed=0) == pytest.approx(theirs, abs=0.012)
-
-
-def test_the_smallest_p_value_is_one_pattern_and_its_mirror():
-    ones = np.ones((1, FEWEST_UNITS))
-    assert sign_flip_p(ones, seed=0).tolist() == [2.0 / 2**FEWEST_UNITS]
-    assert sign_flip_p(ones, seed=0)[0] < 0.05
-    assert sign_flip_p(np.ones((1, FEWEST_UNITS - 1)), seed=0)[0] > 0.05
-    assert sign_flip_p(np.full((1, 60), 0.1), seed=0).tolist() == [1.0 / PATTERNS]
-
-
-def test_no_difference_is_no_evidence_and_tasks_in_common_to_others_change_nothing():
-    assert sign_flip_p(np.zeros((2, 8)), seed=0).tolist() == [1.0, 1.0]
-    differences = np.random.default_rng(0).normal(size=(1, 8))
-    padded = np.hstack([differences, np.zeros((1, 5))])
-    assert sign_flip_p(padded, seed=0) == pytest.approx(sign_flip_p(differences, seed=0))
-
-
-def test_the_test_is_wrong_as_rarely_as_it_says():
-    differences = np.random.default_rng(5).standard_t(3, (2000, 12))
-    rejected = (sign_flip_p(differences, seed=0) <= 0.05).mean()
-    assert rejected == pytest.approx(0.05, abs=0.015)
-
-
-def test_many_comparisons_are_done_in_pieces(monkeypatch):
-    differences = np.random.default_rng(1).normal(0.2, 1.0, (30, 20))
-    whole = sign_flip_p(differences, seed=0)
-    monkeypatch.setattr(statistics, "CHUNK", 1000)
-    assert sign_flip_p(differences, seed=0).tolist() == whole.tolist()
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=7))

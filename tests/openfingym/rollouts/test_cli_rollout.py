@@ -92,12 +92,17 @@ def test_a_dry_run_says_what_would_be_run_and_leaves_no_trace(cli: Cli, treasury
     status, said, _ = cli.run(*command, "--dry-run")
     assert status == 0
     assert "4 of 4 rollouts would be run" in said
+    assert "with 2 seeds on this task (real data) a difference below " in said
     assert not out.exists()
     status, said, err = cli.run(*TREASURY, "--agent", "naive", "--seeds", "1", "--out", str(out), "--quiet")
     assert (status, err, "openfingym report" in said) == (0, "", True), "who wants it quiet has the results alone"
     before = sorted(out.rglob("*"))
     status, said, _ = cli.run(*command, "--dry-run", "--json", "--max-cost", "0.5")
     plan = json.loads(said)
+    (told,) = plan["foreseen"]
+    assert (told["tasks"], told["seeds"], told["over"]) == (["treasury-forecast"], 2, "item")
+    assert 0.0 < told["difference"] < 1.0
+    assert plan["not_foreseen"] == []
     assert [(one["agent"], one["seed"], one["finished"]) for one in plan["rollouts"]] == [
         ("naive", 0, True), ("oneshot", 0, False), ("naive", 1, False), ("oneshot", 1, False),
     ]  # fmt: skip
