@@ -35,7 +35,7 @@ from openfingym.rollouts import RunFolder
 from openfingym.trajectory.files import read_rollout
 from openfingym.trajectory.record import Generation, StepReward, ToolUse, Turn
 from tests.openfingym.reports.made import PLAYED, record_of
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 SECRET = "the-hash-of-a-password"
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -181,7 +181,7 @@ STRANGE: dict[str, Callable[[Path], None]] = {
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [(name, kind) for number, name in enumerate(READERS) for kind in in_turn(STRANGE, 2, first=number)],
+    [(name, kind) for number, name in enumerate(READERS) for kind in fixed_part(STRANGE, 2, first=number)],
 )
 def test_a_strange_file_ends_in_a_message(folder: Path, tmp_path: Path, name: str, kind: str) -> None:
     (folder / name).unlink()

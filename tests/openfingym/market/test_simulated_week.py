@@ -25,7 +25,7 @@ from openfingym.market.tape import RecordKind
 from openfingym.market.tape_reader import TapeReader
 from tests.openfingym.market import simulated_weeks as weeks
 from tests.openfingym.market.skill import better_than_cash_and_basket, skillless
-from tests.turns import ALL
+from tests.sweeps import ALL
 
 pytestmark = pytest.mark.timeout(1800)
 WEEK = bool(os.environ.get("OPENFINGYM_WEEK"))
