@@ -34,6 +34,8 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "verifier"), str(ROOT / "runtime")]
 
+from size import sized, status  # noqa: E402
+
 from openfingym.questions import ProviderAnswer, Question  # noqa: E402
 from openfingym_verifier.ledger import Ledger  # noqa: E402
 from openfingym_verifier.questions.service import QuestionService  # noqa: E402
@@ -241,7 +243,7 @@ def fill(state: Path, count: int) -> None:
         connection.commit()
 
 
-def status(state: Path) -> tuple[float, float]:
+def status_cost(state: Path) -> tuple[float, float]:
     """Seconds and MB of `openfingym ledger status`, as a process."""
     path = os.pathsep.join(str(ROOT / part) for part in (".", "verifier", "runtime"))
     command = ["/usr/bin/env", sys.executable, "-c", (
@@ -257,10 +259,10 @@ def status(state: Path) -> tuple[float, float]:
 def main() -> int:
     """Measure, and say whether the targets are met."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--each", type=int, default=200, help="forecasts of each client")
-    parser.add_argument("--due", type=int, default=100_000)
-    parser.add_argument("--stored", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=sized(5, 1))
+    parser.add_argument("--each", type=int, default=sized(200, 3), help="forecasts of each client")
+    parser.add_argument("--due", type=int, default=sized(100_000, 100))
+    parser.add_argument("--stored", type=int, default=sized(1_000_000, 1_000))
     options = parser.parse_args()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     ratios, slow = [], []
@@ -278,10 +280,10 @@ def main() -> int:
         seconds = asyncio.run(resolve(root / "due", options.due))
         print(f"resolving {options.due:,} forecasts: {seconds:.1f} s (target {RESOLVE_S:g})")
         fill(root / "stored", options.stored)
-        status_s, megabytes = status(root / "stored")
+        status_s, megabytes = status_cost(root / "stored")
         print(f"status of {options.stored:,}: {status_s:.2f} s, {megabytes:.0f} MB (targets {STATUS_S:g}, {STATUS_MB})")
     met = ratio >= RATIO and p99 <= P99_MS and seconds <= RESOLVE_S and status_s <= STATUS_S and megabytes <= STATUS_MB
-    return 0 if met else 1
+    return status(met)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ import aiohttp
 import numpy as np
 import websockets.asyncio.client
 from aiohttp import web
+from size import sized
 
 from openfingym.market.commands import Instant
 from openfingym.market.feeds.binance import BinanceFeed
@@ -48,7 +49,7 @@ from openfingym.market.ticks import Trade
 from openfingym.market.transport import AiohttpTransport
 
 SYMBOLS = tuple(f"S{number:02}USDT" for number in range(50))
-BLOCK = 5000
+BLOCK = sized(5000, 500)
 """Frames that are made at once."""
 AHEAD = 1 << 21
 """Bytes that may wait to be sent."""
@@ -250,8 +251,8 @@ def measure(name: str, address: str, count: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--messages", type=int, default=200_000, help=f"of each run; a multiple of {BLOCK}")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--messages", type=int, default=sized(200_000, 500), help=f"of each run; a multiple of {BLOCK}")
+    parser.add_argument("--rounds", type=int, default=sized(5, 1))
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     options = parser.parse_args()
     count = -(-options.messages // BLOCK) * BLOCK

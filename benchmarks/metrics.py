@@ -28,6 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from metric_peers import Row, answers, laws, own, point, risk, strategies
+from size import sized
 
 from openfingym.metrics import METRICS, option, signature, signature_kernel
 
@@ -173,7 +174,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="names that contain this word")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each row")
+    parser.add_argument("--seconds", type=float, default=sized(1.0, 0.0), help="for each row")
     asked = parser.parse_args()
     print(f"{'metric':32} {'CPU ms':>9} {'peer ms':>9} {'ratio':>7}  peer")
     seen, slow = set(), []

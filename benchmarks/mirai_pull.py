@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from size import sized
 
 from openfingym import machine
 from openfingym.suites.mirai.gdelt.export import COLUMNS
@@ -27,7 +28,7 @@ from openfingym.suites.mirai.gdelt.reducing import Reducers
 from openfingym.suites.mirai.tables import connection, final_tables, quoted
 from openfingym.suites.mirai.taxonomy import actor_codes, countries, relations
 
-FILES, ROWS = 96, 1_600
+FILES, ROWS = 96, sized(1_600, 20)
 """Files of a day, and rows of a file: somewhat more than GDELT has on most days."""
 NEEDED = ["GLOBALEVENTID", "SQLDATE", "Actor1CountryCode", "Actor2CountryCode", "EventCode", "EventBaseCode",
           "NumMentions", "DATEADDED", "SOURCEURL"]  # fmt: skip
@@ -133,7 +134,7 @@ def peer(days: list[list[Path]]) -> tuple[int, int]:
 
 
 def main() -> None:
-    days = int(sys.argv[1]) if len(sys.argv) > 1 else 4
+    days = int(sys.argv[1]) if len(sys.argv) > 1 else sized(4, 1)
     with tempfile.TemporaryDirectory() as folder:
         archives = make(Path(folder), days)
         size = sum(path.stat().st_size for day in archives for path in day) >> 20

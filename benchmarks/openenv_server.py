@@ -24,9 +24,11 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+from size import sized
+
 TASK = "equity-trading"
-SECONDS, ROUNDS = 2.0, 3
-SESSIONS = (1, 16)
+SECONDS, ROUNDS = sized(2.0, 0.1), sized(3, 1)
+SESSIONS = sized((1, 16), (1,))
 OWN = f"""
 from pydantic import ConfigDict
 import openfingym, uvicorn, sys
