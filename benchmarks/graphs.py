@@ -39,7 +39,7 @@ Row = tuple[str, Callable[[], object], str, Callable[[], object]]
 
 def main() -> None:
     start = time.process_time()
-    graph = load_graph(sized("yelpchi", "blogcatalog")).graph
+    graph = load_graph(sized("yelpchi", "cert")).graph
     generated = time.process_time() - start
     print(
         f"{graph.nodes:,} nodes, {graph.edge_count:,} edges, {graph.features.shape[1]} features; generated in "

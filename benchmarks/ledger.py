@@ -110,7 +110,7 @@ async def acknowledge(state: Path, each: int) -> tuple[float, list[float]]:
         await service.clocks.advance(CLOCK, START)
         known = await service.ask([question(n) for n in range(each)])
         made, _ = await service.prepare(known[0], ("p", "a", "1"), {"probability": 0.5}, START)
-        forecasters = [await service._forecaster((f"p{n}", "a", "1")) for n in range(CLIENTS)]
+        forecasters = [await service._forecasters.row_of((f"p{n}", "a", "1")) for n in range(CLIENTS)]
 
         events = [
             [
@@ -198,7 +198,7 @@ async def resolve(state: Path, count: int) -> float:
         questions, forecasters = count // 10, 10
         known = [one for n in range(0, questions, 5000) for one in await service.ask(
             [question(i) for i in range(n, min(n + 5000, questions))])]  # fmt: skip
-        rows = [await service._forecaster((f"p{n}", "a", "1")) for n in range(forecasters)]
+        rows = [await service._forecasters.row_of((f"p{n}", "a", "1")) for n in range(forecasters)]
         made, _ = await service.prepare(known[0], ("p", "a", "1"), {"probability": 0.5}, START)
         waiting = []
         for one in known:
