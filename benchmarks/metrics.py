@@ -20,6 +20,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ from size import sized
 from openfingym.metrics import METRICS, option, signature, signature_kernel
 
 TARGET = 1.2
-PATHS = int(os.environ.get("SIG_MMD_PATHS", "1000"))
+PATHS = int(os.environ.get("SIG_MMD_PATHS", sized("1000", "32")))
 
 
 def cpu_ms(ours: Callable[[], object], peer: Callable[[], object], seconds: float) -> tuple[float, float]:
@@ -179,7 +180,7 @@ def main() -> None:
     print(f"{'metric':32} {'CPU ms':>9} {'peer ms':>9} {'ratio':>7}  peer")
     seen, slow = set(), []
     for group in (point, risk, answers, laws, strategies, geometry, kernels):
-        for name, ours, label, peer in group(np.random.default_rng(0)):
+        for name, ours, label, peer in islice(group(np.random.default_rng(0)), sized(None, 1)):
             seen.add(name)
             if asked.only not in name:
                 continue
