@@ -80,14 +80,14 @@ class RayRunner:
         """Why the last node was lost, as the end of a message; empty while none was."""
 
     @classmethod
-    async def open(cls, tasks: Sequence[Task], settings: RolloutSettings, *, asked: str = "auto") -> Self:
+    async def open(cls, tasks: Sequence[Task], settings: RolloutSettings, *, asked: str | None = None) -> Self:
         """Begin on the cluster that this program is a part of, or else on the one that Ray finds: at ``$RAY_ADDRESS``,
         or on this machine.
 
         Args:
             tasks: the tasks that will be run.
             settings: how each node runs rollouts; where it leaves the backend open, the first node decides for all.
-            asked: the backend that the plan asks for.
+            asked: the backend that the plan asks for; None for that of the settings.
 
         Raises:
             BackendUnavailableError: the first node cannot isolate programs so.
@@ -111,7 +111,7 @@ class RayRunner:
                     f"the Ray cluster has no node with a CPU or the resource {RESOURCE!r}; see docs/rollouts.md"
                 )
             await runner._first_place()
-            runner.choice = await runner._choose(asked, settings.agents)
+            runner.choice = await runner._choose(asked or settings.backend, settings.agents)
         except BaseException:
             await runner.close()
             raise
