@@ -29,6 +29,7 @@ from openfingym.suites.mirai.tables import connection, final_tables, quoted
 from openfingym.suites.mirai.taxonomy import actor_codes, countries, relations
 
 FILES, ROWS = 96, sized(1_600, 20)
+MOST = sized(25, 2_500)  # mentions of a row: few rows need many, or no event has enough
 """Files of a day, and rows of a file: somewhat more than GDELT has on most days."""
 NEEDED = ["GLOBALEVENTID", "SQLDATE", "Actor1CountryCode", "Actor2CountryCode", "EventCode", "EventBaseCode",
           "NumMentions", "DATEADDED", "SOURCEURL"]  # fmt: skip
@@ -52,7 +53,7 @@ def make(folder: Path, days: int) -> list[list[Path]]:
             stamp, lines = f"{moment:%Y%m%d%H%M%S}", []
             for one, two, code, mentions, old in zip(
                 rng.integers(len(actors), size=ROWS), rng.integers(len(actors), size=ROWS),
-                rng.integers(len(codes), size=ROWS), rng.integers(1, 25, size=ROWS), rng.random(ROWS) < 0.1,
+                rng.integers(len(codes), size=ROWS), rng.integers(1, MOST, size=ROWS), rng.random(ROWS) < 0.1,
                 strict=True,
             ):  # fmt: skip
                 number += 1
