@@ -36,7 +36,7 @@ from openfingym.trading.simulator import Simulator
 ROUNDS = sized(3, 1)
 REPEATS = sized(5, 1)
 """Runs one after the other, of which a round takes the median, as ``trading_peers.py`` does."""
-LONG, BRIEF, EMPTY = sized(100_000, 200), sized(5_000, 100), sized(50_000, 100)
+LONG, BRIEF, EMPTY = sized(100_000, 2_400), sized(5_000, 1_200), sized(50_000, 100)
 """Bars of a long and of a brief series, and steps of an environment that does nothing."""
 MARKET = MarketRules(fee_bps=1.0, slippage_bps=2.0, lot=0.0)
 WHOLE = MarketRules(fee_bps=1.0, slippage_bps=2.0)
