@@ -1,17 +1,21 @@
 # The two commands of the README, and the ones a contributor needs.
-#   make demo    set up, and run a baseline agent on the five tasks, with verified scores
-#   make test    set up, and pass the tests
-.PHONY: demo test lint format types pytest trainers images bench clean
+#   make demo        set up, and run a baseline agent on the five tasks, with verified scores
+#   make test        set up, and pass a fixed set of tests, the same for everybody
+#   make test-all    the same, and then every other test
+.PHONY: demo test test-all rest lint format types pytest trainers images bench clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 AGENT ?= ridge
-# EXTRA=ci: PyTorch and esig too, which a few tests compare with.
+# EXTRA=ci: PyTorch and esig too, which a few tests of the rest compare with.
 EXTRA ?= dev
+# Decides the order in which the rest is tried; pytest prints it, and `make rest SEED=...` repeats it.
+SEED ?= $(shell date +%s)
 # Many tests wait for a program or a server: two processes more than there are cores.
 PROCESSES ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 TASKS := commodity-forecast crypto-forecast equity-forecast fx-forecast treasury-forecast
 
 demo: $(VENV)/.demo
@@ -21,8 +25,15 @@ demo: $(VENV)/.demo
 test: lint
 	@$(MAKE) --no-print-directory -j 2 types pytest
 
+test-all: test
+	@$(MAKE) --no-print-directory rest
+
 pytest: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not rest"
+
+# What `make test` leaves out. The order changes and no seed does, so that a failure comes again with its SEED.
+rest: $(VENV)/.$(EXTRA)
+	$(PYTEST) -m "rest" -p randomly --randomly-seed=$(SEED) --randomly-dont-reset-seed
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -41,30 +52,30 @@ trainers:
 images: $(VENV)/.demo
 	scripts/docker-engine all
 
+# Every benchmark, and a table of all at the end; `make bench BENCH="gate ledger"` runs some of them.
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/verifier.py
-	$(BIN)/python benchmarks/gate.py
-	$(BIN)/python benchmarks/rollout.py
-	$(BIN)/python benchmarks/trading.py
-	$(BIN)/python benchmarks/report.py
-	$(BIN)/python benchmarks/receipts.py
-	$(BIN)/python benchmarks/workspace.py
-	$(BIN)/python benchmarks/turns.py
-	$(BIN)/python benchmarks/instances.py
-	$(BIN)/python benchmarks/rollouts.py
+	$(BIN)/python benchmarks/run.py $(BENCH)
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed; set PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "making a virtual environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV) || { echo "python3 cannot make a virtual environment; on Debian or Ubuntu: sudo apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 
+# pip says what it fetches and installs, line by line: the first time takes a minute or more.
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@echo "installing OpenFinGym and what it needs into $(VENV)"
+	$(BIN)/python -m pip install --disable-pip-version-check -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA)]'
+	@echo "installing OpenFinGym and what its tests need into $(VENV)"
+	$(BIN)/python -m pip install --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.ci: $(VENV)/bin/python pyproject.toml
+	@echo "installing OpenFinGym and all that its tests compare with into $(VENV)"
+	$(BIN)/python -m pip install --disable-pip-version-check -e '.[ci]'
+	@touch $@ $(VENV)/.dev $(VENV)/.demo

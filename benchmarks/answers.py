@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from size import sized
 
 from openfingym.answers import Part, Reference, decide, pack
 from openfingym.metrics.words import grouped_accuracy
@@ -71,4 +72,4 @@ def main(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 2.0)
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else sized(2.0, 0.01))

@@ -11,14 +11,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from size import SHORT, sized
+
 from openfingym.models.messages import ToolCall
 from openfingym.training import Desk
 from openfingym_runtime.backends import select
 
 TASK = "treasury-forecast"
-CALLS = 36
+CALLS = sized(36, 3)
 """As many as an episode has turns, nearly: the cost of one grows with the conversation."""
-GROUP = 32
+GROUP = sized(32, 2)
 NAIVE = """```python
 import numpy as np, interface
 x = interface.load_test_inputs()
@@ -73,5 +75,5 @@ def group(backend: str) -> None:
 if __name__ == "__main__":
     calls()
     group("sandbox")
-    if select("auto", trusted=True).name == "docker":
+    if not SHORT and select("auto", trusted=True).name == "docker":
         group("docker")

@@ -14,6 +14,8 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
+from size import sized
+
 from openfingym.questions.question import Question
 from openfingym.rounds.generator import Round
 from openfingym.rounds.generators.findeepforecast import GENERATOR, FinDeepForecastOptions
@@ -67,4 +69,4 @@ def main(definition: Path, weeks: int | None) -> None:
 
 if __name__ == "__main__":
     here = Path(__file__).resolve().parent.parent / "rounds" / "findeepforecast.toml"
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else here, int(sys.argv[2]) if len(sys.argv) > 2 else None)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else here, int(sys.argv[2]) if len(sys.argv) > 2 else sized(None, 1))

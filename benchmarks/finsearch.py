@@ -20,6 +20,7 @@ from statistics import median, quantiles
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pandas as pd
+from size import SHORT, sized
 
 from openfingym.suites.finsearch.tools import FinanceTools
 from openfingym.suites.finsearch.world import finsearch_vault, write_finsearch
@@ -28,15 +29,16 @@ from openfingym.vault import Source, Vault, VaultWriter
 from openfingym.vault.search import words
 
 AS_OF = "2024-06-28T21:00:00Z"
-ASKED = 200
+ASKED = sized(200, 5)
 
 
 def main() -> None:
     """Measure, and print."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else sized(100_000, 1_000)
     with tempfile.TemporaryDirectory() as scratch:
         started, spent = time.perf_counter(), time.process_time()
-        write_finsearch(Path(scratch) / "world")
+        if not SHORT:
+            write_finsearch(Path(scratch) / "world")
         print(f"write the world: {time.perf_counter() - started:.1f} s, {time.process_time() - spent:.1f} s of CPU")
         pages = _repeated(pd.DataFrame(finsearch_vault().hindsight(AS_OF).rows("pages")), count)
         with VaultWriter(

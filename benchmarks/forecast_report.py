@@ -18,11 +18,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from size import sized
+
 from scripts.simulated_season import PEOPLE, write_season
 
-FORECASTS = 1_000_000
-RUNS = 5
-WEEKS = 104
+FORECASTS = sized(1_000_000, 2_000)
+RUNS = sized(5, 1)
+WEEKS = sized(104, 12)
 SUM = """
 import sqlite3, sys
 connection = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)

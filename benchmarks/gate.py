@@ -19,9 +19,10 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import numpy as np
+from size import sized, status
 
-ROUNDS = 1500
-WARM_UP = 100
+ROUNDS = sized(1500, 5)
+WARM_UP = sized(100, 1)
 LIMIT_MS = 0.5
 
 
@@ -99,7 +100,7 @@ def main() -> int:
     print(f"{'direct':<10}{straight:>10.3f}")
     print(f"{'gate':<10}{through:>10.3f}")
     print(f"{'added':<10}{through - straight:>10.3f}   limit {LIMIT_MS}")
-    return 0 if through - straight <= LIMIT_MS else 1
+    return status(through - straight <= LIMIT_MS)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,8 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "verifier"), str(ROOT / "runtime")]
 
+from size import sized, status  # noqa: E402
+
 from openfingym.questions import ProviderAnswer, Question  # noqa: E402
 from openfingym_verifier.ledger import Ledger  # noqa: E402
 from openfingym_verifier.questions.service import QuestionService  # noqa: E402
@@ -108,7 +110,7 @@ async def acknowledge(state: Path, each: int) -> tuple[float, list[float]]:
         await service.clocks.advance(CLOCK, START)
         known = await service.ask([question(n) for n in range(each)])
         made, _ = await service.prepare(known[0], ("p", "a", "1"), {"probability": 0.5}, START)
-        forecasters = [await service._forecaster((f"p{n}", "a", "1")) for n in range(CLIENTS)]
+        forecasters = [await service._forecasters.row_of((f"p{n}", "a", "1")) for n in range(CLIENTS)]
 
         events = [
             [
@@ -196,7 +198,7 @@ async def resolve(state: Path, count: int) -> float:
         questions, forecasters = count // 10, 10
         known = [one for n in range(0, questions, 5000) for one in await service.ask(
             [question(i) for i in range(n, min(n + 5000, questions))])]  # fmt: skip
-        rows = [await service._forecaster((f"p{n}", "a", "1")) for n in range(forecasters)]
+        rows = [await service._forecasters.row_of((f"p{n}", "a", "1")) for n in range(forecasters)]
         made, _ = await service.prepare(known[0], ("p", "a", "1"), {"probability": 0.5}, START)
         waiting = []
         for one in known:
@@ -241,7 +243,7 @@ def fill(state: Path, count: int) -> None:
         connection.commit()
 
 
-def status(state: Path) -> tuple[float, float]:
+def status_cost(state: Path) -> tuple[float, float]:
     """Seconds and MB of `openfingym ledger status`, as a process."""
     path = os.pathsep.join(str(ROOT / part) for part in (".", "verifier", "runtime"))
     command = ["/usr/bin/env", sys.executable, "-c", (
@@ -257,10 +259,10 @@ def status(state: Path) -> tuple[float, float]:
 def main() -> int:
     """Measure, and say whether the targets are met."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--each", type=int, default=200, help="forecasts of each client")
-    parser.add_argument("--due", type=int, default=100_000)
-    parser.add_argument("--stored", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=sized(5, 1))
+    parser.add_argument("--each", type=int, default=sized(200, 3), help="forecasts of each client")
+    parser.add_argument("--due", type=int, default=sized(100_000, 100))
+    parser.add_argument("--stored", type=int, default=sized(1_000_000, 1_000))
     options = parser.parse_args()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     ratios, slow = [], []
@@ -278,10 +280,10 @@ def main() -> int:
         seconds = asyncio.run(resolve(root / "due", options.due))
         print(f"resolving {options.due:,} forecasts: {seconds:.1f} s (target {RESOLVE_S:g})")
         fill(root / "stored", options.stored)
-        status_s, megabytes = status(root / "stored")
+        status_s, megabytes = status_cost(root / "stored")
         print(f"status of {options.stored:,}: {status_s:.2f} s, {megabytes:.0f} MB (targets {STATUS_S:g}, {STATUS_MB})")
     met = ratio >= RATIO and p99 <= P99_MS and seconds <= RESOLVE_S and status_s <= STATUS_S and megabytes <= STATUS_MB
-    return 0 if met else 1
+    return status(met)
 
 
 if __name__ == "__main__":

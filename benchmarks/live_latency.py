@@ -45,6 +45,7 @@ from typing import Any, Protocol
 import numpy as np
 from market_ingest import SYMBOLS as FLOODED
 from market_ingest import feed_of, flood
+from size import sized
 
 from openfingym.errors import VenueError
 from openfingym.market.buffer import Budgets, MarketBuffer
@@ -383,11 +384,21 @@ def _changes(state: MarketState) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("providers", nargs="*", default=list(PROVIDERS), metavar="PROVIDER", help=", ".join(PROVIDERS))
+    parser.add_argument(
+        "providers",
+        nargs="*",
+        default=sized(list(PROVIDERS), list(PROVIDERS)[:1]),
+        metavar="PROVIDER",
+        help=", ".join(PROVIDERS),
+    )
     parser.add_argument("--delay-ms", type=float, default=GOALS_DELAY_MS, help="of the network, one way (25)")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each window (20; the paper's are 60)")
-    parser.add_argument("--symbols", type=int, default=20, help="followed (20)")
-    parser.add_argument("--trades", type=float, default=1000.0, help="of all symbols in a second, about (1000)")
+    parser.add_argument(
+        "--seconds", type=float, default=sized(20.0, 0.5), help="of each window (20; the paper's are 60)"
+    )
+    parser.add_argument("--symbols", type=int, default=sized(20, 2), help="followed (20)")
+    parser.add_argument(
+        "--trades", type=float, default=sized(1000.0, 100.0), help="of all symbols in a second, about (1000)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     options = parser.parse_args()
     unknown = [name for name in options.providers if name not in PROVIDERS]

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -36,6 +37,7 @@ import aiohttp
 import numpy as np
 import websockets.asyncio.client
 from aiohttp import web
+from size import sized
 
 from openfingym.market.commands import Instant
 from openfingym.market.feeds.binance import BinanceFeed
@@ -48,7 +50,7 @@ from openfingym.market.ticks import Trade
 from openfingym.market.transport import AiohttpTransport
 
 SYMBOLS = tuple(f"S{number:02}USDT" for number in range(50))
-BLOCK = 5000
+BLOCK = sized(5000, 500)
 """Frames that are made at once."""
 AHEAD = 1 << 21
 """Bytes that may wait to be sent."""
@@ -250,17 +252,22 @@ def measure(name: str, address: str, count: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--messages", type=int, default=200_000, help=f"of each run; a multiple of {BLOCK}")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--messages", type=int, default=sized(200_000, 500), help=f"of each run; a multiple of {BLOCK}")
+    parser.add_argument("--rounds", type=int, default=sized(5, 1))
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     options = parser.parse_args()
     count = -(-options.messages // BLOCK) * BLOCK
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in RECEIVERS}
+    alone = importlib.util.find_spec("orjson") is None
+    if alone:
+        print("orjson is not installed, and those that need it are left out", file=sys.stderr)
+    found: dict[str, list[tuple[float, float]]] = {
+        name: [] for name in RECEIVERS if not (alone and name.endswith("orjson"))
+    }
     with flood(count) as address:
         for _ in range(options.rounds):
             for name, taken in found.items():
                 taken.append(measure(name, address, count))
-    plain = [cpu for cpu, _ in found["websockets + orjson"]]
+    plain = [cpu for cpu, _ in found[next(iter(found))]]
     rows = {
         name: {
             "cpu_us": statistics.median(cpu for cpu, _ in taken),

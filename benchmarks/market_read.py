@@ -30,6 +30,7 @@ from contextlib import contextmanager
 from itertools import cycle
 
 import numpy as np
+from size import sized
 
 from openfingym.market.bars import SECOND
 from openfingym.market.buffer import Budgets, MarketBuffer
@@ -38,7 +39,7 @@ from openfingym.market.state import MarketState
 from openfingym.market.ticks import Depth, Quote, Tick, Trade
 
 SYMBOLS = tuple(f"S{number:02}USDT" for number in range(50))
-ROUNDS = 601
+ROUNDS = sized(601, 3)
 READS = 20
 """Reads of every symbol in a round."""
 LIMIT_US = 0.2
@@ -166,7 +167,7 @@ def lateness(feed: str, seconds: float) -> tuple[list[int], str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each saturated feed")
+    parser.add_argument("--seconds", type=float, default=sized(5.0, 0.2), help="of each saturated feed")
     seconds = parser.parse_args().seconds
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     print(f"{'':12}   median            best")

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+from size import sized
 
 from openfingym.catalog import load_task
 from openfingym.packages.build import build
@@ -33,7 +34,7 @@ from openfingym_runtime.gate import GateKeeper
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 TASK = "mirai-relation-forecast"
-STEPS, WARM_UP = 20, 40
+STEPS, WARM_UP = 20, sized(40, 2)
 ISO = ("USA", "CHN", "RUS", "DEU", "FRA", "GBR", "IND", "JPN", "IRN", "ISR", "TUR", "BRA")
 
 
@@ -138,8 +139,8 @@ def together(verifier: EmbeddedVerifier, keeper: GateKeeper, questions: int) -> 
 def main() -> None:
     """Print what was measured."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--calls", type=int, default=400)
-    parser.add_argument("--questions", type=int, default=64)
+    parser.add_argument("--calls", type=int, default=sized(400, 4))
+    parser.add_argument("--questions", type=int, default=sized(64, 2))
     given = parser.parse_args()
     package = build(load_task(TASK))
     with (

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from size import sized
 
 from openfingym import machine
 from openfingym.suites.mirai.gdelt.export import COLUMNS
@@ -27,7 +28,8 @@ from openfingym.suites.mirai.gdelt.reducing import Reducers
 from openfingym.suites.mirai.tables import connection, final_tables, quoted
 from openfingym.suites.mirai.taxonomy import actor_codes, countries, relations
 
-FILES, ROWS = 96, 1_600
+FILES, ROWS = 96, sized(1_600, 20)
+MOST = sized(25, 2_500)  # mentions of a row: few rows need many, or no event has enough
 """Files of a day, and rows of a file: somewhat more than GDELT has on most days."""
 NEEDED = ["GLOBALEVENTID", "SQLDATE", "Actor1CountryCode", "Actor2CountryCode", "EventCode", "EventBaseCode",
           "NumMentions", "DATEADDED", "SOURCEURL"]  # fmt: skip
@@ -51,7 +53,7 @@ def make(folder: Path, days: int) -> list[list[Path]]:
             stamp, lines = f"{moment:%Y%m%d%H%M%S}", []
             for one, two, code, mentions, old in zip(
                 rng.integers(len(actors), size=ROWS), rng.integers(len(actors), size=ROWS),
-                rng.integers(len(codes), size=ROWS), rng.integers(1, 25, size=ROWS), rng.random(ROWS) < 0.1,
+                rng.integers(len(codes), size=ROWS), rng.integers(1, MOST, size=ROWS), rng.random(ROWS) < 0.1,
                 strict=True,
             ):  # fmt: skip
                 number += 1
@@ -133,7 +135,7 @@ def peer(days: list[list[Path]]) -> tuple[int, int]:
 
 
 def main() -> None:
-    days = int(sys.argv[1]) if len(sys.argv) > 1 else 4
+    days = int(sys.argv[1]) if len(sys.argv) > 1 else sized(4, 1)
     with tempfile.TemporaryDirectory() as folder:
         archives = make(Path(folder), days)
         size = sum(path.stat().st_size for day in archives for path in day) >> 20

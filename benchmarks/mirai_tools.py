@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from size import sized
 
 from openfingym.suites.mirai import taxonomy
 from openfingym.suites.mirai.tables import EVENTS
@@ -103,9 +104,11 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--calls", type=int, default=100)
-    parser.add_argument("--peers", type=int, default=8, help="calls of each function that pandas is timed on too")
+    parser.add_argument("--events", type=int, default=sized(10_000_000, 20_000))
+    parser.add_argument("--calls", type=int, default=sized(100, 2))
+    parser.add_argument(
+        "--peers", type=int, default=sized(8, 2), help="calls of each function that pandas is timed on too"
+    )
     parser.add_argument("--folder", type=Path, help="keep the vault here, and use it if it is there")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:

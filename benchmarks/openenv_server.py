@@ -24,9 +24,13 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+from size import sized
+
 TASK = "equity-trading"
-SECONDS, ROUNDS = 2.0, 3
-SESSIONS = (1, 16)
+SECONDS, ROUNDS = sized(2.0, 0.1), sized(3, 1)
+START_S = 60.0
+"""Seconds that a server may take until it answers."""
+SESSIONS = sized((1, 16), (1,))
 OWN = f"""
 from pydantic import ConfigDict
 import openfingym, uvicorn, sys
@@ -113,10 +117,13 @@ def served(command: list[str]) -> Iterator[tuple[int, int, float]]:
     port = free_port()
     process = subprocess.Popen([str(port) if part == "PORT" else part for part in command], stderr=subprocess.DEVNULL)
     try:
+        until, health = time.monotonic() + START_S, f"http://127.0.0.1:{port}/health"
         while True:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health") as answer:
+            with contextlib.suppress(OSError), urllib.request.urlopen(health, timeout=START_S) as answer:
                 if answer.status == 200:
                     break
+            if time.monotonic() > until:  # another program may have taken the port
+                sys.exit(f"a server did not answer within {START_S:g} s: {command[:2]}")
             if process.poll() is not None:
                 sys.exit(f"a server ended with status {process.returncode}: {command[:2]}")
             time.sleep(0.02)

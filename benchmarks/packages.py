@@ -14,11 +14,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from size import sized
+
 BUILD = """
 import resource, sys, time
 from openfingym import catalog
 from openfingym.packages.build import build
-for name in catalog.task_folders():
+import sys
+names = sys.argv[1:] or list(catalog.task_folders())
+for name in names:
     start = time.perf_counter()
     build(catalog.load_task(name))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -30,7 +34,11 @@ def main() -> None:
     home = Path(tempfile.mkdtemp(prefix="openfingym-benchmark-"))
     try:
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", BUILD], check=True, env={**os.environ, "OPENFINGYM_HOME": str(home)})
+        subprocess.run(
+            [sys.executable, "-c", BUILD, *sized([], ["fx-forecast"])],
+            check=True,
+            env={**os.environ, "OPENFINGYM_HOME": str(home)},
+        )
         wall = time.perf_counter() - start
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         size = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())

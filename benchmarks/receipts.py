@@ -26,12 +26,14 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "verifier")]
 
+from size import sized, status  # noqa: E402
+
 from openfingym.digests import canonical_json  # noqa: E402
 from openfingym.receipts import Checkpoint, Leaf, PublicKey, Receipt, SigningKey  # noqa: E402
 from openfingym.receipts.merkle import complete_root, inclusion_proof, leaf_hash, node_hash, root_of  # noqa: E402
 
-LOG = 1_000_000
-GROUP = 64
+LOG = sized(1_000_000, 1_000)
+GROUP = sized(64, 4)
 TARGET_S, TARGET_BYTES = 10.0, 4096
 LEAF_A = {"at_ns": 1795407674407658006, "event": "accepted", "payload": "f" * 64, "submission": 1}
 LEAF_B = {"at_ns": 1795407674455664409, "disclosure": "full", "event": "finalized", "flags": [], "state": "scored"}
@@ -165,12 +167,12 @@ def appending(entries: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Receipts: checking, making, appending.")
-    parser.add_argument("--receipts", type=int, default=10_000)
-    parser.add_argument("--entries", type=int, default=100_000)
+    parser.add_argument("--receipts", type=int, default=sized(10_000, 10))
+    parser.add_argument("--entries", type=int, default=sized(100_000, 2_000))
     options = parser.parse_args()
     met = checking(options.receipts)
     appending(options.entries)
-    return 0 if met else 1
+    return status(met)
 
 
 if __name__ == "__main__":

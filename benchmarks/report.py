@@ -16,12 +16,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+from size import sized
 
 from openfingym import catalog
 from openfingym.results import RolloutResult
 
-ROLLOUTS = 10_000
-RUNS = 3
+ROLLOUTS = sized(10_000, 20)
+RUNS = sized(3, 1)
 AGENTS = [(agent, f"model-{n}") for agent in ("oneshot", "react", "codeblock") for n in range(4)]
 BARE = """
 import json, sys

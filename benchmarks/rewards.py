@@ -23,6 +23,7 @@ from pathlib import Path
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import psutil
+from size import sized, status
 
 from openfingym.agents import Agent, resolve
 from openfingym.catalog import load_task
@@ -37,8 +38,8 @@ from openfingym_runtime.gate import GateKeeper
 from openfingym_runtime.sandbox import forkserver
 
 TASK = "treasury-forecast"
-GROUP = 32
-AT_ONCE = (1, 2, 4)
+GROUP = sized(32, 2)
+AT_ONCE = sized((1, 2, 4), (1,))
 NUMPY = """
 import interface
 import numpy as np
@@ -119,7 +120,7 @@ def compare(package: BuiltPackage, folder: Path, meter: Meter, count: int) -> bo
     missed = False
     print(f"{'program':<14}{'start':<6}{'at once':>8}{'a second':>10}{'CPU s':>8}{'ratio':>7}")
     with Launcher([package], backend="sandbox") as launcher:
-        for name, text in (("numpy", NUMPY), ("scikit-learn", SCIKIT)):
+        for name, text in (("numpy", NUMPY), ("scikit-learn", SCIKIT))[: sized(None, 1)]:
             program = folder / f"{name}.py"
             program.write_text(text)
             agent = resolve("script", program)
@@ -128,7 +129,7 @@ def compare(package: BuiltPackage, folder: Path, meter: Meter, count: int) -> bo
                 found = {}
                 for start, variable in (("cold", "0"), ("warm", "1")):
                     os.environ[forkserver.VARIABLE] = variable
-                    runs = count if start == "warm" else max(4, count // 4)
+                    runs = count if start == "warm" else max(sized(4, 1), count // 4)
                     found[start] = rollouts(launcher, agent, folder / "runs", meter, at_once, runs)
                     rate, cpu = found[start]
                     print(f"{name:<14}{start:<6}{at_once:>8}{rate:>10.1f}{cpu:>8.3f}{found['cold'][1] / cpu:>7.1f}")
@@ -186,7 +187,7 @@ def memory_mb(package: BuiltPackage, folder: Path) -> float:
 
 
 def main() -> int:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else sized(40, 1)
     package = build(load_task(TASK))
     with tempfile.TemporaryDirectory(prefix="ofg-") as name, Meter.open() as meter:
         print("processor seconds of", "these processes" if meter.own else "the whole machine")
@@ -199,7 +200,7 @@ def main() -> int:
         print(f"{GROUP} one-shot rollouts: cold {cold:.2f} s, warm {warm:.2f} s   limit {GROUP_LIMIT_S:g}")
         held = memory_mb(package, Path(name))
         print(f"{GROUP} open workspaces: {held:.0f} MB   limit {MEMORY_LIMIT_MB}")
-    return int(missed or times["warm"] > GROUP_LIMIT_S or held > MEMORY_LIMIT_MB)
+    return status(not missed and times["warm"] <= GROUP_LIMIT_S and held <= MEMORY_LIMIT_MB)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,16 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from size import sized, status
+
 from openfingym_runtime.docker import DockerBackend
 from openfingym_runtime.docker_seccomp import profile
 from openfingym_runtime.gate import GateKeeper
 from openfingym_runtime.images import agent_image_tag
 from openfingym_runtime.job import Job, Limits
 
-ROUNDS = 15
-CONCURRENT = 16
+ROUNDS = sized(15, 1)
+CONCURRENT = sized(16, 2)
 LIMIT = 1.3
 LIMITS = Limits(timeout_s=120, memory_mb=512, cpus=1, pids=64, storage_mb=64, output_bytes=1 << 20)
 
@@ -98,7 +100,7 @@ def main() -> int:
     print(f"{'docker run --rm':<22}{peer * 1e3:>10.0f}{1:>8.2f}")
     print(f"{'rollout of nothing':<22}{own * 1e3:>10.0f}{own / peer:>8.2f}   limit {LIMIT}")
     print(f"{CONCURRENT} at once: all ended well in {wall:.1f} s, slowest {max(together):.1f} s")
-    return 0 if own / peer <= LIMIT else 1
+    return status(own / peer <= LIMIT)
 
 
 if __name__ == "__main__":

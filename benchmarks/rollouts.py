@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rollout import isolation_flags
+from size import sized, status
 
 from openfingym.agents import resolve
 from openfingym.catalog import load_task
@@ -36,11 +37,11 @@ from openfingym.rollouts import LocalRollouts, LocalRunner, RolloutEngine, Rollo
 from openfingym_runtime.backends import select
 from openfingym_runtime.images import agent_image_tag
 
-FINISHED = 10_000
+FINISHED = sized(10_000, 20)
 RESUME_LIMIT_S = 5.0
-ROLLOUTS = 24
-AT_ONCE = (1, 2)
-TURNS = 2
+ROLLOUTS = sized(24, 2)
+AT_ONCE = sized((1, 2), (1,))
+TURNS = sized(2, 1)
 """All take turns, and each is given its best one."""
 COLD_LIMIT, WARM_LIMIT = 0.8, 2.0
 TASK = "treasury-forecast"
@@ -164,11 +165,11 @@ def main() -> int:
         select("docker", trusted=False)
     except BackendUnavailableError as error:
         print(f"no comparison with bare containers: {error}")
-        return int(missed)
+        return status(not missed)
     print(f"{'path':<28}{'at once':>8}{'per minute':>12}{'ratio':>8}")
     for at_once in AT_ONCE:
         missed |= compare(package, at_once)
-    return int(missed)
+    return status(not missed)
 
 
 def compare(package: BuiltPackage, at_once: int) -> bool:

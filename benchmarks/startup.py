@@ -12,7 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-RUNS = 15
+from size import sized
+
+RUNS = sized(15, 1)
 
 
 def cpu_s(command: list[str]) -> float:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
+from size import SHORT, sized
 
 from openfingym.data.bars import Bars
 from openfingym.envs.trading import TradingEnv
@@ -32,9 +33,11 @@ from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import Order, OrderType, Side
 from openfingym.trading.simulator import Simulator
 
-ROUNDS = 3
-REPEATS = 5
+ROUNDS = sized(3, 1)
+REPEATS = sized(5, 1)
 """Runs one after the other, of which a round takes the median, as ``trading_peers.py`` does."""
+LONG, BRIEF, EMPTY = sized(100_000, 2_400), sized(5_000, 1_200), sized(50_000, 100)
+"""Bars of a long and of a brief series, and steps of an environment that does nothing."""
 MARKET = MarketRules(fee_bps=1.0, slippage_bps=2.0, lot=0.0)
 WHOLE = MarketRules(fee_bps=1.0, slippage_bps=2.0)
 PEERS = ("gym-anytrading==2.0.0", "gym-trading-env==0.3.5", "backtesting==0.6.6", "vectorbt==1.2.0")
@@ -186,14 +189,21 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        python = peer_python((options.peers or folder / "peers").absolute())
-        one, fifty = bars_of(100_000, 1), bars_of(5_000, 50)
-        short = one.between(slice(0, 5_000))
+        # The short form is of ours alone: fetching the peers takes minutes.
+        python = None if SHORT else peer_python((options.peers or folder / "peers").absolute())
+        one, fifty = bars_of(LONG, 1), bars_of(BRIEF, 50)
+        short = one.between(slice(0, BRIEF))
         np.savez(folder / "1.npz", bars=one.to_array())
         np.savez(folder / "50.npz", bars=fifty.to_array())
 
         def peer(name: str, symbols: int, rows: int) -> Callable[[], float]:
-            command = [python, Path(__file__).with_name("trading_peers.py"), name, folder / f"{symbols}.npz", str(rows)]
+            command = [
+                str(python),
+                Path(__file__).with_name("trading_peers.py"),
+                name,
+                folder / f"{symbols}.npz",
+                str(rows),
+            ]
 
             def run() -> float:
                 done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -205,7 +215,7 @@ def main() -> None:
             "env weights": env_step(short, "weights"),
             "env table": env_step(short, "table"),
             "env orders": env_step(short, "list"),
-            "floor": floor(50_000),
+            "floor": floor(EMPTY),
             "gym-anytrading": peer("gym_anytrading", 1, 5_000),
             "gym-trading-env": peer("gym_trading_env", 1, 5_000),
             "FinRL": peer("finrl", 1, 5_000),
@@ -225,6 +235,9 @@ def main() -> None:
         }
         seconds: dict[str, list[float]] = {name: [] for name in measured}
         ours = [name for name in measured if not name.startswith(("FinRL", "gym", "vectorbt", "backtesting"))]
+        if SHORT:
+            measured = {name: measured[name] for name in ours}
+            seconds = {name: [] for name in ours}
         for name in ours:
             measured[name]()  # compile
         for number in range(options.rounds):
@@ -253,6 +266,9 @@ def report(s: dict[str, float]) -> None:
     print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
     print(f"{'what':38} {'ours, 1/s':>12} {'peer':>16} {'its, 1/s':>12} {'ratio':>8} {'goal':>6}")
     for what, ours, peer, goal in rows:
+        if peer not in s:
+            print(f"{what:38} {1 / s[ours]:12,.0f}")
+            continue
         print(
             f"{what:38} {1 / s[ours]:12,.0f} {peer:>16} {1 / s[peer]:12,.0f} {s[peer] / s[ours]:8.1f} {goal or '':>6}"
         )

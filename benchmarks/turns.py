@@ -27,6 +27,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import openai
+from size import sized, status
 
 from openfingym.agents import resolve
 from openfingym.catalog import load_task
@@ -38,9 +39,9 @@ from openfingym.rollouts.launcher import Launcher
 from openfingym.trajectory import RolloutRecord, read_rollout
 
 TASK = "treasury-forecast"
-TURNS = 40
-AT_ONCE = (1, 16)
-ROUNDS = 3
+TURNS = sized(40, 2)
+AT_ONCE = sized((1, 16), (1,))
+ROUNDS = sized(3, 1)
 LIMIT_MS = 5.0
 PROGRAM = "".join(f"step_{line} = 'what a program of a model says in its line number {line}'\n" for line in range(12))
 PROGRAM += "print('\\n'.join(f'row {row}: ' + 12 * ' 0.123' for row in range(12)))\n"
@@ -129,7 +130,7 @@ def main() -> int:
             f"{path if isinstance(path, str) else f'rollouts, {path} at once':<28}{cpu_ms:>6.2f}"
             + f"   limit {LIMIT_MS:g}" * isinstance(path, int)
         )
-    return int(any(best[at_once] > LIMIT_MS for at_once in AT_ONCE))
+    return status(all(best[at_once] <= LIMIT_MS for at_once in AT_ONCE))
 
 
 def profile(launcher: Launcher, model: ModelSpec, out: Path) -> None:

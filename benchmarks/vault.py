@@ -28,6 +28,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import psutil
+from size import sized
 
 from openfingym.vault import Between, TableSpec, Vault, VaultWriter, View
 
@@ -40,13 +41,13 @@ EVENTS = TableSpec(
 )
 ARTICLES = TableSpec(name="articles", columns={"id": "VARCHAR", "body": "VARCHAR"}, text=("body",))
 WORDS = 50_000
-ASKED = 200
-THREADS = 64
+ASKED = sized(200, 3)
+THREADS = sized(64, 2)
 
 
 def main() -> None:
     given = [int(number) for number in sys.argv[1:]]
-    events, articles, reads = (*given, *(10_000_000, 400_000, 1_000_000)[len(given) :])
+    events, articles, reads = (*given, *sized((10_000_000, 400_000, 1_000_000), (20_000, 500, 100))[len(given) :])
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "world"
         build(folder, events, articles)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from size import sized
 
 from openfingym.vault import Between, Source, TableSpec, Vault, VaultWriter
 
@@ -29,7 +30,7 @@ SPEC = TableSpec(
     about="day",
     text=("body",),
 )
-PAIRS = 4_000
+PAIRS = sized(4_000, 10)
 
 
 def written(folder: Path) -> Vault:

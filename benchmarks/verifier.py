@@ -35,12 +35,13 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import httpx
 import numpy as np
 from fastapi import Request
+from size import sized, status
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "verifier"), str(ROOT / "runtime")]
 
 TARGET = 1.5
-CLIENTS = (1, 32)
+CLIENTS = sized((1, 32), (1, 2))
 ADMIN = "benchmark-admin-token"
 CHANNELS = [f"c{i}" for i in range(10)]
 ROWS, SHAPE = 2880, (200, 5, 10)
@@ -310,8 +311,8 @@ def heavy_table(requests: int) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verifier submissions against a bare endpoint.")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--requests", type=int, default=600, help="requests a round, shared by the clients")
+    parser.add_argument("--rounds", type=int, default=sized(5, 1))
+    parser.add_argument("--requests", type=int, default=sized(600, 4), help="requests a round, shared by the clients")
     parser.add_argument("--heavy", action="store_true", help="light submissions beside heavy ones")
     parser.add_argument("--bare", nargs=3, metavar=("UDS", "PUBLIC", "TRUTH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -319,8 +320,8 @@ def main() -> int:
         serve_bare(options.bare[0], Path(options.bare[1]), Path(options.bare[2]))
         return 0
     if options.heavy:
-        return 0 if heavy_table(options.requests) else 1
-    return 0 if submission_table(options.rounds, options.requests) else 1
+        return status(heavy_table(options.requests))
+    return status(submission_table(options.rounds, options.requests))
 
 
 if __name__ == "__main__":

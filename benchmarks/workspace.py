@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from rollout import LIMITS, isolation_flags  # the benchmark beside this one
+from size import sized, status
 
 from openfingym.catalog import load_task
 from openfingym.packages.build import build
@@ -32,8 +33,8 @@ from openfingym_runtime.gate import GateKeeper
 from openfingym_runtime.images import agent_image_tag
 
 CONCURRENT = 2
-ROLLOUTS = 24
-ROUNDS = 3
+ROLLOUTS = sized(24, 2)
+ROUNDS = sized(3, 1)
 TARGET = 2.0
 PROGRAM = "import numpy"
 
@@ -116,7 +117,7 @@ async def main() -> int:
         f"a workspace is had after {statistics.median(warm) * 1e3:.1f} ms where it waits, "
         f"{statistics.median(cold) * 1e3:.0f} ms where not"
     )
-    return 0 if filled / peer >= TARGET else 1
+    return status(filled / peer >= TARGET)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,16 @@ ISOLATING = ("docker", "sandbox")
 """Names of the backends that isolate, the better one first."""
 SOCKET_PATH_BYTES = 107
 """Length of the longest path of a unix socket on Linux, without its final NUL."""
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """The numerical libraries for agents' programs, by the names that people know, such as ``LightGBM``."""
+
+    installed: tuple[str, ...]
+    """Those that programs can import."""
+    missing: tuple[str, ...]
+    """Those that OpenFinGym would offer, and that are not installed where programs run."""
 
 
 def cores() -> int:

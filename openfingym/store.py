@@ -1,10 +1,10 @@
 """The store of built packages, and how a package gets there whole or not at all.
 
 ``$OPENFINGYM_HOME`` (default: the user's data directory) holds ``packages/`` for public halves,
-``truth/`` (0700) for hidden ones, ``.staging/`` for builds in progress, and ``.instances/`` for
-instances in use (:mod:`openfingym.instances`). A build is made in staging and moved into place by
-one rename, so a reader never sees half a package; what a killed build left in staging is removed by
-the next one.
+``truth/`` (0700) for hidden ones, ``texts/`` for instructions as agents are told them,
+``.staging/`` for builds in progress, and ``.instances/`` for instances in use
+(:mod:`openfingym.instances`). A build is made in staging and moved into place by one rename, so a
+reader never sees half a package; what a killed build left in staging is removed by the next one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from openfingym.digests import sha256_of_text
 from openfingym.errors import StoreError
-from openfingym.files.whole import FULL, owned_folder, remove_dead, store_errors
+from openfingym.files.whole import FULL, owned_folder, remove_dead, store_errors, whole_file
 
 PUBLIC_FILE, PUBLIC_FOLDER = 0o644, 0o755
 TRUTH_FILE, TRUTH_FOLDER = 0o600, 0o700
@@ -79,6 +79,22 @@ def staging(name: str = ".staging") -> Iterator[Path]:
         remove_dead(root)
     with writing(root), owned_folder(root / f"{os.getpid()}-{secrets.token_hex(4)}", mode=TRUTH_FOLDER) as folder:
         yield folder
+
+
+def keep_text(text: str) -> Path:
+    """The path of a file in the store with this text, which anybody may read; two calls with one text have one file.
+
+    Raises:
+        StoreError: the store cannot be written, or the disk is full.
+    """
+    path = home() / "texts" / f"{sha256_of_text(text)}.txt"
+    if not path.is_file():
+        with writing(path):
+            _make_folder(home(), PUBLIC_FOLDER)
+            _make_folder(path.parent, PUBLIC_FOLDER)
+            with whole_file(path, mode=PUBLIC_FILE) as stream:
+                stream.write(text)
+    return path
 
 
 def install(source: Path, target: Path, *, replace: bool) -> None:

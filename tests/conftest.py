@@ -35,7 +35,7 @@ from openfingym.packages.scaffold import new_task
 from openfingym.task import Task
 from openfingym_verifier import embedded
 from openfingym_verifier.child import environment
-from tests import turns
+from tests import sweeps
 from tests.owned_folders import contents, owned_folders
 from tests.warm_verifiers import WarmVerifiers
 
@@ -48,8 +48,10 @@ sys.dont_write_bytecode = False  # as above, of this process: what pytest makes 
 # A shell has what it starts in the background ignore the interrupt, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes on a busy machine says nothing of what it tests.
-settings.register_profile("calm", deadline=None, max_examples=100 if turns.ALL else 50)
-settings.load_profile("calm")
+# Examples follow from the test alone: what passes today passes tomorrow. Who looks deeper gets other ones each time.
+settings.register_profile("calm", deadline=None, max_examples=50, derandomize=True)
+settings.register_profile("deep", deadline=None, max_examples=100)
+settings.load_profile("deep" if sweeps.ALL else "calm")
 threadpool_limits(1, user_api="blas")  # of what a plugin has loaded before this
 
 
@@ -213,31 +215,19 @@ def _python_312() -> str | None:
     return None
 
 
-def pytest_report_header(config: pytest.Config) -> list[str]:
-    """What is needed to try the same cases again, or all."""
-    said = ["every case (OPENFINGYM_ALL)" if turns.ALL else f"cases in turn: OPENFINGYM_TURN={turns.TURN}"]
-    if _all_tests(config) and not turns.SLOW:
-        said.append(f"slow tests in turn, one in {turns.SLOW_SHARE}: OPENFINGYM_SLOW=1 for all, as in CI")
-    return said
-
-
 def _all_files(config: pytest.Config) -> bool:
     """Whether all files of tests are collected."""
     return [Path(path).resolve() for path in config.args] == [Path(__file__).parent]
 
 
-def _all_tests(config: pytest.Config) -> bool:
-    """Whether a run is of all tests, and not of some that somebody chose."""
-    return _all_files(config) and not config.option.keyword and not config.option.markexpr
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests to their days, begin with the files that take longest, and skip what this machine cannot run,
-    unless CI requires it."""
-    if _all_tests(config):
-        left = turns.left_to_other_days(item.nodeid for item in items)
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
-        items[:] = [item for item in items if item.nodeid not in left]
+    """Mark the tests that `make test` leaves out, begin with the files that take longest, and skip what this machine
+    cannot run, unless CI requires it."""
+    slow = sweeps.slow_functions()
+    for item in items:
+        if item.nodeid.partition("[")[0] in slow:
+            item.add_marker(pytest.mark.rest)
+    config.stash[sweeps.COLLECTED] = {item.nodeid: item.get_closest_marker("rest") is not None for item in items}
     items.sort(key=lambda item: item.path.relative_to(Path(__file__).parent).as_posix() not in LONGEST)
     reasons = {"docker": _docker_unavailable, "sandbox": _sandbox_unavailable}
     if os.environ.get("OPENFINGYM_REQUIRE_DOCKER"):

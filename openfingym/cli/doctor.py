@@ -19,7 +19,7 @@ EXTRAS = {
     "arrow": (("pyarrow",), "answers and own data as Arrow and Parquet"),
     "faithful": (("torch",), "metrics that train a network as their papers do"),
     "forge": (("bs4", "lxml", "pdfplumber", "py3langid", "pylatexenc"), "reading papers into tasks"),
-    "llm": (("openai",), "agents that ask a model"),
+    "llm": (("openai", "arch", "lightgbm", "statsmodels"), "agents that ask a model, and libraries for their programs"),
     "mlflow": (("mlflow",), "results of rollouts in MLflow"),
     "minari": (("minari", "h5py"), "trading runs as datasets for offline learning"),
     "ray": (("ray",), "rollouts on several machines"),
@@ -172,12 +172,15 @@ def _verifier() -> str:
 def _backend(name: str) -> str:
     from openfingym_runtime.backends import select
 
-    select(name, trusted=False)
+    backend = select(name, trusted=False)
+    libraries = backend.libraries()
+    missing = libraries.missing if libraries is not None else ()
+    lacks = f"; programs cannot import {', '.join(missing)}: pip install 'openfingym[llm]'" if missing else ""
     if name != "sandbox":
-        return "ready"
+        return f"ready{lacks}"
     from openfingym_runtime.sandbox import cgroup
 
     return (
         "ready; memory is bounded by "
-        f"{'a control group' if cgroup.available() else 'counting, as no control group can be had'}"
+        f"{'a control group' if cgroup.available() else 'counting, as no control group can be had'}{lacks}"
     )

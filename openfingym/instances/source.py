@@ -50,7 +50,7 @@ class InstanceSource:
         panel = str(facts.get("panel", task.spec.panel))
         remark = "" if panel == task.spec.panel else remark_on_form(panel)
         try:
-            author, source = stated(package.read_instruction(), manifest.data_kind, remark)
+            author, source = stated(package.read_written_instruction(), manifest.data_kind, remark)
             interface = package.interface.read_bytes()
         except (OSError, ValueError) as error:
             raise StoreError(f"{package.instruction} cannot be read ({error}); {package.remedy}") from error

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.gaussian import gaussian_windows
-from openfingym.kinds.generation_brief import brief_of_generation
+from openfingym.kinds.generation_brief import brief_of_generation, rules_on_copies
 from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.own_tables import start_from_values
@@ -363,6 +363,10 @@ class GenerationKind(Kind):
         from openfingym.kinds.plots.windows import path_plots
 
         return path_plots(read, hidden, counts[0], facts["labels"])
+
+    def rules(self, contract: Contract) -> str:
+        """What counts as a copy of training windows."""
+        return rules_on_copies(_contract(contract))
 
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """Generated paths beside windows of training."""

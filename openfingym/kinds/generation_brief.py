@@ -47,3 +47,25 @@ def brief_of_generation(task: Task, contract: GenerationContract, material: Mate
 test = interface.load_test_inputs(){context}, float64 {test}
 feedback = interface.submit(samples)  # samples: float64 {material.shape}"""
     return Brief(facts, note, usage)
+
+
+def rules_on_copies(contract: GenerationContract) -> str:
+    """Which windows count as copies of training windows, as docs/metrics.md has it.
+
+    Args:
+        contract: the contract of the task.
+    """
+    return f"""\
+A submission with too many copies of training windows (more than {contract.max_memorised:.0%} above the share among \
+real windows) is refused, and gets
+no score. These count as copies, in any combination:
+
+- a training window as it is, or mirrored, scaled, moved by a constant, shifted in time, run backward, with its \
+channels exchanged
+  or mixed, or with a little noise added
+- the average of two training windows, in any proportion
+- a splice: the beginning of one training window, then the end of another, joined or not
+
+A window of three or more pieces of training windows, none of them longer than half a window, does not; nor does a \
+window that is drawn
+from a model which was fitted to them all."""

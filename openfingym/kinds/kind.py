@@ -260,6 +260,12 @@ class Kind(ABC):
     def brief(self, task: Task, material: Material) -> Brief:
         """The parts of a task's instruction that depend on the kind."""
 
+    def rules(self, contract: Contract) -> str:
+        """What :meth:`check` refuses beyond what :meth:`brief` says, in Markdown: agents are told it with the
+        instruction, and no package holds it, so that its digest stays when a rule is put more clearly.
+        """
+        return ""
+
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """Pictures of an answer, from the submission and public data; by default a histogram of its values."""
         return histogram(answer.values)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from openfingym.kinds import Material, is_sequential, kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openfingym.machine import Libraries
     from openfingym.metrics import Metric
     from openfingym.task import DataKind, Task
     from openfingym.task.scoring import Scoring
@@ -24,6 +27,12 @@ HONESTY: dict[DataKind, str] = {
 """The sentence that says where the data is from, by its kind."""
 FACTS = "\n\n## Data\n\n"
 """Stands between what the author wrote and the facts."""
+OFFERED = """\
+Installed: NumPy, pandas, SciPy, scikit-learn, and where the machine
+has them statsmodels, LightGBM and arch."""
+"""The sentence on libraries in a package, which is built before it is known where programs will run."""
+RULES = "\n## What is refused\n\n"
+"""Heading of the rules of a kind that no package holds; see :meth:`openfingym.kinds.kind.Kind.rules`."""
 FORM_REMARK = " {panel}: what the text above says of simulated data does not hold."
 
 
@@ -109,11 +118,32 @@ Every {kind.bounded} must be finite and between {contract.low:g} and {contract.h
 
 {task.file.agent.timeout_sec:g} seconds, {task.file.environment.memory_mb} MB of memory, \
 {task.file.environment.cpus} CPU core(s),
-{task.file.environment.storage_mb} MB of disk in `/work`. Installed: NumPy, pandas, SciPy, scikit-learn, \
-and where the machine
-has them statsmodels, LightGBM and arch. The Unix time at which the program will be stopped is in \
-`$OPENFINGYM_DEADLINE`.
+{task.file.environment.storage_mb} MB of disk in `/work`. {OFFERED} The Unix time at which the program will be \
+stopped is in `$OPENFINGYM_DEADLINE`.
 """
+
+
+def told(written: str, rules: str, libraries: Libraries | None = None) -> str:
+    """The instruction as an agent is told it, with what is known only where it acts.
+
+    Args:
+        written: the instruction in the package.
+        rules: the rules of the task's kind; empty where it has none.
+        libraries: the libraries that programs can import; None where it is not known yet where they will run.
+    """
+    text = written if libraries is None else written.replace(OFFERED, _installed(libraries))
+    return f"{text.rstrip()}\n{RULES}{rules}\n" if rules else text
+
+
+def _installed(libraries: Libraries) -> str:
+    there = f"Installed: {_listed(libraries.installed) or 'no library beside the standard one'}."
+    if not libraries.missing:
+        return there
+    return f"{there}\nNot installed, whatever else is said of methods: {_listed(libraries.missing)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _counting(task: Task, material: Material) -> str:

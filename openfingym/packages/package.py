@@ -28,7 +28,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openfingym import catalog
+from openfingym import catalog, store
 from openfingym.digests import sha256_of_json, sha256_of_text
 from openfingym.errors import DigestMismatchError, OpenFinGymError, StoreError
 from openfingym.files.strange import MEGABYTE, map_array, parse_json, read_bytes, read_json, require_plain, sha256
@@ -36,6 +36,8 @@ from openfingym.task import DataKind, Task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from openfingym.machine import Libraries
 
 PACKAGE_FORMAT = 2
 DOCUMENT_LIMIT = 16 * MEGABYTE
@@ -155,10 +157,19 @@ class BuiltPackage:
         """Path of the instruction that the agent gets."""
         return self.public / "instruction.md"
 
-    def agent_view(self) -> dict[str, Path]:
-        """The files under ``/task`` inside a sandbox or container, by name, with their host paths."""
+    def agent_view(self, libraries: Libraries | None = None) -> dict[str, Path]:
+        """The files under ``/task`` inside a sandbox or container, by name, with their host paths.
+
+        Args:
+            libraries: see :meth:`read_instruction`, whose text the instruction has.
+
+        Raises:
+            StoreError: the package is damaged, or the store cannot be written.
+        """
         modules = {path.name: path for path in sorted(self.interface.parent.glob("*.py"))}
-        return {"instruction.md": self.instruction, **modules, "data": self.data}
+        written, text = self.read_written_instruction(), self.read_instruction(libraries)
+        instruction = self.instruction if text == written else store.keep_text(text)
+        return {"instruction.md": instruction, **modules, "data": self.data}
 
     @cached_property
     def contract(self) -> dict[str, Any]:
@@ -176,8 +187,25 @@ class BuiltPackage:
             raise StoreError(f"{path} cannot be read ({error}); {self.remedy}") from error
         return contract
 
-    def read_instruction(self) -> str:
-        """The text of the instruction that the agent gets.
+    def read_instruction(self, libraries: Libraries | None = None) -> str:
+        """The text of the instruction that the agent gets: the package's, with the rules of its kind and with what is
+        installed where it acts.
+
+        Args:
+            libraries: the libraries that its programs can import; None where it is not known yet where they will run.
+
+        Raises:
+            StoreError: the file is missing or damaged.
+            TaskError: the package's ``task.toml`` cannot be read.
+        """
+        from openfingym.kinds import kind_of
+        from openfingym.packages.instruction import told
+
+        written, task = self.read_written_instruction(), self.task
+        return told(written, kind_of(task).rules(task.spec.contract), libraries)
+
+    def read_written_instruction(self) -> str:
+        """The text of the instruction in the package, which was written before it was known where an agent acts.
 
         Raises:
             StoreError: the file is missing or damaged.

@@ -89,7 +89,7 @@ def act(
         job = Job(
             rollout_id=ticket.rollout_id,
             program=agent.program,
-            task_files=package.agent_view(),
+            task_files=package.agent_view(parts.backend.libraries()),
             gate_directory=gate.directory,
             limits=limits_of(package),
             seed=seed,

@@ -5,6 +5,7 @@
     runs/demo/
         treasury-forecast/
             ridge-s0-a0-5f0c…/     a finished rollout, as openfingym.results describes it
+        .backend                   the backend that programs of the run's first rollout had, which the others get too
         .lock                      held by the one process that writes here, for as long as it lives
         .staging/                  rollouts that are running
         .open/                     a note of each rollout that can be gone on with, question by question
@@ -27,17 +28,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Self, get_args
 
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.locks import take
 from openfingym.files.strange import MEGABYTE, read_bytes
-from openfingym.files.whole import store_errors, write_json
+from openfingym.files.whole import store_errors, write_json, write_text
+from openfingym.machine import BackendName
 from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
 from openfingym.verifiers.backing import require_sound
 
-LOCK, STAGING, FAILED, OPEN = ".lock", ".staging", ".failed", ".open"
+LOCK, STAGING, FAILED, OPEN, BACKEND = ".lock", ".staging", ".failed", ".open", ".backend"
 OWNER = "process "
 """Beginning of the text in a lock, by which the folder of a run is recognised."""
 IDENTITY = re.compile(rf"-([0-9a-f]{{{NAME_DIGITS}}})$")
@@ -142,6 +144,36 @@ class RunFolder:
     def notes(self) -> Path:
         """The folder with notes of rollouts that are open, or were open when their launcher died."""
         return self.root / OPEN
+
+    @property
+    def backend(self) -> str | None:
+        """The backend with which the run began, as its folder says; None where it says nothing.
+
+        Raises:
+            UsageError: what it says is no backend.
+        """
+        try:
+            text = read_bytes(self.root, BACKEND, MEGABYTE).decode(errors="replace").strip()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"{self.root / BACKEND}: cannot be read ({error})") from error
+        if text not in get_args(BackendName) or text == "auto":
+            raise UsageError(
+                f"{self.root / BACKEND}: expected the name of a backend, found {text[:80]!r}; remove the file, and say "
+                "--backend"
+            )
+        return text
+
+    def begin_with(self, backend: str) -> None:
+        """Record the backend with which the run begins; what is recorded stays.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        if not (self.root / BACKEND).exists():
+            with store_errors(self.root):
+                write_text(self.root / BACKEND, f"{backend}\n")
 
     def staging(self, spec: RolloutSpec) -> Path:
         """The folder in which a rollout is written while it runs."""

@@ -6,13 +6,16 @@ import io
 import socket
 import tarfile
 import threading
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from openfingym import catalog
+from openfingym.agents import Agent
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, StoreError
 from openfingym.files.whole import store_errors
 from openfingym.results import RolloutResult
+from openfingym.rollouts.backend import BackendChoice, choose
 from openfingym.rollouts.local import LocalRollouts
 from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec
@@ -54,14 +57,26 @@ class NodeActor:
         """Return the name of the machine; an answer shows that the node has started this actor."""
         return socket.gethostname()
 
-    def run(self, spec: RolloutSpec) -> NodeReply:
-        """Run one rollout to its end; what goes wrong is in the reply."""
+    def choose(self, asked: str, agents: Sequence[Agent]) -> BackendChoice | OpenFinGymError | None:
+        """The backend that this node would take; see :func:`openfingym.rollouts.backend.choose`."""
+        try:
+            return choose(self._setup.settings.backend, asked, agents)
+        except OpenFinGymError as error:
+            return error
+
+    def run(self, spec: RolloutSpec, backend: str) -> NodeReply:
+        """Run one rollout to its end; what goes wrong is in the reply.
+
+        Args:
+            spec: the rollout to run.
+            backend: name of the backend, which is the same for all rollouts and nodes.
+        """
         from openfingym_runtime.owned_directory import owned_directory
 
         cancel = self._running.setdefault(spec.identity, threading.Event())
         try:
             with owned_directory() as folder:
-                result = self._ready().run(spec, folder, cancel)
+                result = self._ready(backend).run(spec, folder, cancel)
                 assert result.path is not None
                 return NodeReply(result, _pack(result.path))
         except (StoreError, OSError) as error:
@@ -84,7 +99,7 @@ class NodeActor:
             if self._rollouts is not None:
                 self._rollouts.close()
 
-    def _ready(self) -> LocalRollouts:
+    def _ready(self, backend: str) -> LocalRollouts:
         from openfingym.rollouts.preparation import build_all
         from openfingym_runtime import owned_directory
 
@@ -94,7 +109,8 @@ class NodeActor:
                 # An actor that was killed here earlier could not remove its folders.
                 owned_directory.reap()
                 packages = build_all([catalog.load_task(name, real=real) for name, real in self._setup.tasks])
-                self._rollouts = LocalRollouts(list(packages.values()), self._setup.settings)
+                settings = replace(self._setup.settings, backend=backend)
+                self._rollouts = LocalRollouts(list(packages.values()), settings)
             return self._rollouts
 
 

@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from openfingym import catalog
+from openfingym.agents import Agent
 from openfingym.errors import OpenFinGymError, RuntimeFailureError, UsageError
 from openfingym.kinds import looks_ahead
 from openfingym.kinds.hindsight import SUFFIX
 from openfingym.results import RolloutResult
+from openfingym.rollouts.backend import BackendChoice
 from openfingym.rollouts.node import ActorSetup, NodeActor, NodeReply, unpack
 from openfingym.rollouts.run_files import note_key
 from openfingym.rollouts.settings import RolloutSettings
@@ -73,19 +75,23 @@ class RayRunner:
         """A node is in it once for each of its places that is free."""
         self._looking: asyncio.Task[None] | None = None
         self._starting: set[asyncio.Task[None]] = set()
+        self.choice: BackendChoice | None = None
+        """The backend of all rollouts, on all nodes; None where no agent runs a program."""
         self._last_loss = ""
         """Why the last node was lost, as the end of a message; empty while none was."""
 
     @classmethod
-    async def open(cls, tasks: Sequence[Task], settings: RolloutSettings) -> Self:
+    async def open(cls, tasks: Sequence[Task], settings: RolloutSettings, *, asked: str | None = None) -> Self:
         """Begin on the cluster that this program is a part of, or else on the one that Ray finds: at ``$RAY_ADDRESS``,
         or on this machine.
 
         Args:
             tasks: the tasks that will be run.
-            settings: how each node runs rollouts.
+            settings: how each node runs rollouts; where it leaves the backend open, the first node decides for all.
+            asked: the backend that the plan asks for; None for that of the settings.
 
         Raises:
+            BackendUnavailableError: the first node cannot isolate programs so.
             UsageError: the extra ``ray`` is missing, there is no cluster, or it has no node for rollouts.
             RuntimeFailureError: the actor could not start on any node.
         """
@@ -106,6 +112,7 @@ class RayRunner:
                     f"the Ray cluster has no node with a CPU or the resource {RESOURCE!r}; see docs/rollouts.md"
                 )
             await runner._first_place()
+            runner.choice = await runner._choose(asked or settings.backend, settings.agents)
         except BaseException:
             await runner.close()
             raise
@@ -159,9 +166,27 @@ class RayRunner:
         if self._connected:
             await asyncio.to_thread(ray.shutdown)
 
+    async def _choose(self, asked: str, agents: Sequence[Agent]) -> BackendChoice | None:
+        """The backend that a node takes, which the others are to take too."""
+        from ray.exceptions import RayActorError
+
+        while True:
+            node = await self._place()
+            try:
+                choice = await _future(node.actor.choose.remote(asked, agents))
+            except RayActorError as error:
+                self._lose(node, error)
+                continue
+            self._free.put_nowait(node)
+            if isinstance(choice, OpenFinGymError):
+                raise _at(node.host, choice)
+            assert choice is None or isinstance(choice, BackendChoice)
+            return choice
+
     async def _on(self, node: _Node, spec: RolloutSpec) -> NodeReply:
         """Run a rollout on a node; where this is cancelled, the rollout is ended there."""
-        future = _future(node.actor.run.remote(spec))
+        backend = self._setup.settings.backend if self.choice is None else self.choice.name
+        future = _future(node.actor.run.remote(spec, backend))
         try:
             reply = await asyncio.shield(future)
         except asyncio.CancelledError:

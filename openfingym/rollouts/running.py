@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 import signal
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +21,7 @@ from openfingym.results import RolloutResult, RolloutResults
 from openfingym.rollouts.budget import RunBudget
 from openfingym.rollouts.engine import RolloutEngine, RunWatcher
 from openfingym.rollouts.folders import RunFolder
+from openfingym.rollouts.backend import BackendChoice, choose, known_backend, lacking
 from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
 from openfingym.rollouts.loggers import LoggerMaker, load_loggers
 from openfingym.rollouts.loggers.telling import logged
@@ -30,6 +33,7 @@ from openfingym.verifiers import VerifierAddress, find_verifiers
 from openfingym.verifiers.finding import require_served
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 def run(
@@ -80,7 +84,7 @@ def run(
         DataError: a dataset is missing or damaged.
         StoreError: packages or results cannot be read or written.
         VerifierError: a verifier cannot be reached, or is for other tasks.
-        BackendUnavailableError: nothing here can isolate a program.
+        BackendUnavailableError: nothing here can isolate a program, or not in the way with which the run began.
         RuntimeFailureError: rollouts fail one after another for a reason of ours; what is finished is kept.
         KeyboardInterrupt: the run was interrupted; what is finished is kept.
     """
@@ -115,6 +119,8 @@ def run(
         results = dict(work.done)
         if work.missing:
             settings = _settings(plan, work, folder, verifiers, ray=ray)
+            if not ray:  # a cluster's nodes are asked once they are there
+                settings = _on_one_backend(settings, folder, choose(settings.backend, plan.backend, settings.agents))
             with logged(makers, folder.root, watch) as watcher:
                 results |= _interruptible(
                     _run_missing(plan, selection, work, folder, settings, watcher, ray=ray), watcher
@@ -138,8 +144,9 @@ def _settings(
         state = store.run_ledger_folder(folder.root)
     else:
         state = None
+    known = known_backend(folder.backend, work.done.values()) if plan.backend == "auto" else None
     return RolloutSettings(
-        backend=plan.backend,
+        backend=known or plan.backend,
         verifiers=verifiers,
         state=state,
         notes=folder.notes if resumes else None,
@@ -148,6 +155,16 @@ def _settings(
         places=plan.concurrency or cores(),
         patience_s=plan.patience_s,
     )
+
+
+def _on_one_backend(settings: RolloutSettings, folder: RunFolder, choice: BackendChoice | None) -> RolloutSettings:
+    """Settings with the backend that was chosen, which is recorded as the run's; None where no program is run."""
+    if choice is None:
+        return settings
+    folder.begin_with(choice.name)
+    if (missed := lacking(choice.libraries, settings.agents)) is not None:
+        logger.warning(missed)
+    return replace(settings, backend=choice.name)
 
 
 async def _run_missing(
@@ -170,7 +187,10 @@ async def _run_missing(
         from openfingym.rollouts.ray import RayRunner
 
         names = {package.manifest.name for package in work.needed}
-        runner = await RayRunner.open([task for task in selection.tasks if task.name in names], settings)
+        runner = await RayRunner.open(
+            [task for task in selection.tasks if task.name in names], settings, asked=plan.backend
+        )
+        _on_one_backend(settings, folder, runner.choice)
     else:
         runner = LocalRunner(LocalRollouts(work.needed, settings), settings.places)
     heavy = {package.manifest.name for package in work.needed if is_heavy(package.task.spec)}

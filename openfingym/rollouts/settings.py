@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openfingym.agents import Agent
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
@@ -54,3 +55,8 @@ class RolloutSettings:
     patience_s: float = PATIENCE_S
     """Seconds to wait for a model's endpoint, a Docker engine, a verifier that runs elsewhere, or a cluster's first
     node, while it does not answer."""
+
+    @property
+    def agents(self) -> tuple[Agent, ...]:
+        """The agents of the rollouts that will come, each once by its name."""
+        return tuple({spec.agent.name: spec.agent for spec in self.upcoming}.values())

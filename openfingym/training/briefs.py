@@ -18,6 +18,7 @@ from openfingym.models.wire import Json, request_message, request_tool
 
 if TYPE_CHECKING:
     from openfingym.agents import Agent
+    from openfingym.machine import Libraries
     from openfingym.models.meter import Allowance
     from openfingym.models.model import CompletionOptions
     from openfingym.packages.package import BuiltPackage
@@ -54,13 +55,16 @@ class _FirstRequest:
         raise Ended("cancelled", "nobody answers")
 
 
-def brief_of(package: BuiltPackage, agent: Agent, allowance: Allowance | None = None) -> TaskBrief:
+def brief_of(
+    package: BuiltPackage, agent: Agent, allowance: Allowance | None = None, libraries: Libraries | None = None
+) -> TaskBrief:
     """What an agent tells its model about a package before its first answer, by running its loop up to there.
 
     Args:
         package: the built package of a task or an instance.
         agent: an agent that asks a model.
         allowance: limits on what a rollout may spend, which the agent tells too; None for those of an evaluation.
+        libraries: the libraries that programs will be able to import; None where it is not known.
     """
     kind, acts = kind_of(package.task), agent.acts
     assert acts is not None, "the agent asks a model"
@@ -69,7 +73,7 @@ def brief_of(package: BuiltPackage, agent: Agent, allowance: Allowance | None = 
     symbols = cast("SequentialKind", kind).symbols(package.task.spec.contract) if steps else ()
     # No tool is called, since the loop ends where it first asks: there need be no verifier and no programs.
     tools = Toolbox(nobody, nobody, nobody, Player(nobody, nobody, symbols) if steps else None)
-    brief = Assignment(package.manifest.name, package.read_instruction(), isinstance(kind, SequentialKind))
+    brief = Assignment(package.manifest.name, package.read_instruction(libraries), isinstance(kind, SequentialKind))
     first = _FirstRequest()
     session = Conversation(brief, tools, Meter(with_defaults(allowance, package)), first)
     # Without an event loop: nothing is awaited that would wait, so that one send runs the loop to the first request.

@@ -13,15 +13,17 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openfingym.errors import RuntimeFailureError
+from openfingym.errors import BackendUnavailableError, RuntimeFailureError, UsageError
 from openfingym.training.places import Place, Places
 
 if TYPE_CHECKING:
     from openfingym.agents import Agent
     from openfingym.instances import Instances
+    from openfingym.machine import Libraries
     from openfingym.models.meter import Allowance
     from openfingym.packages.package import BuiltPackage
     from openfingym.results import SplitName
@@ -92,7 +94,17 @@ class Machinery:
             package, instances = self._packages[task], self._instances
         place = place_of(split, instance)
         with contextlib.nullcontext(package) if place is None else instances.hold(package, *place) as seen:
-            return brief_of(seen, with_sampling(resolve(agent), append_only=True), allowance)
+            return brief_of(seen, with_sampling(resolve(agent), append_only=True), allowance, self._libraries)
+
+    @cached_property
+    def _libraries(self) -> Libraries | None:
+        """The libraries that programs will be able to import; None where nothing on this machine runs them."""
+        from openfingym_runtime.backends import select
+
+        try:
+            return select(self.backend, trusted=False).libraries()
+        except (BackendUnavailableError, UsageError):
+            return None
 
     def begin(self, place: Place, running: Running) -> None:
         """Begin a rollout in a place that was granted.

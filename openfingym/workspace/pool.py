@@ -241,7 +241,9 @@ class WorkspacePool:
         limits = replace(shelf.limits, timeout_s=shelf.limits.timeout_s + WAITING_S + STARTING_LIMIT_S)
         name = f"waiting-{secrets.token_hex(8)}"
         try:
-            workspace = await start(self._backend, job_of(shelf.package, directory, limits=limits, rollout_id=name))
+            workspace = await start(
+                self._backend, job_of(self._backend, shelf.package, directory, limits=limits, rollout_id=name)
+            )
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
             raise

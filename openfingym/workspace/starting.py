@@ -55,6 +55,7 @@ async def open_workspace(
         RuntimeFailureError: the workspace could not be started, or ended for a reason that is not the agent's.
     """
     job = job_of(
+        backend,
         package,
         gate.directory,
         limits=replace(limits, timeout_s=limits.timeout_s + STARTING_LIMIT_S),
@@ -65,10 +66,11 @@ async def open_workspace(
         yield workspace
 
 
-def job_of(package: BuiltPackage, directory: Path, *, limits: Limits, rollout_id: str) -> Job:
+def job_of(backend: Backend, package: BuiltPackage, directory: Path, *, limits: Limits, rollout_id: str) -> Job:
     """The job of a workspace.
 
     Args:
+        backend: the backend that will run it, which knows what programs can import.
         package: the built package of the task.
         directory: folder of the rollout's gate, in which the workspace's socket is made too.
         limits: limits of the job.
@@ -77,7 +79,11 @@ def job_of(package: BuiltPackage, directory: Path, *, limits: Limits, rollout_id
     from openfingym_runtime.job import Job
 
     return Job(
-        rollout_id=rollout_id, program=PROGRAM, task_files=package.agent_view(), gate_directory=directory, limits=limits
+        rollout_id=rollout_id,
+        program=PROGRAM,
+        task_files=package.agent_view(backend.libraries()),
+        gate_directory=directory,
+        limits=limits,
     )
 
 

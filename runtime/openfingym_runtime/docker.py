@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
+from openfingym.machine import Libraries
 from openfingym_runtime import docker_container, docker_engine, images, owned_directory, views
 from openfingym_runtime.docker_ending import ContainerEnding
 from openfingym_runtime.docker_output import CANCEL_CHECK_S, Output, follow
@@ -67,6 +68,10 @@ class DockerBackend:
         """See :class:`openfingym_runtime.job.Backend`."""
         identity = self._known_engine().image_id
         return {"image": self._image, "image_id": identity, "digest": identity.removeprefix("sha256:")}
+
+    def libraries(self) -> Libraries | None:
+        """See :class:`openfingym_runtime.job.Backend`; of another image than this release's own nothing is known."""
+        return images.agent_image_libraries() if self._image == images.agent_image_tag() else None
 
     def check(self) -> None:
         """Return if the engine can keep the backend's promises, and remove what dead launchers left behind.

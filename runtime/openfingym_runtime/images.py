@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import BackendUnavailableError, OpenFinGymError, RuntimeFailureError
+from openfingym.machine import Libraries
 from openfingym.version import __version__
+from openfingym_runtime.packages import libraries_among, normalized
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -65,6 +67,12 @@ def agent_image_tag() -> str:
     for name, path in context_files(build_context()):
         digest.update(f"{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return f"openfingym-agent:{__version__}-{digest.hexdigest()[:12]}"
+
+
+def agent_image_libraries() -> Libraries:
+    """Which libraries the agent image of this release holds, by the list that it is built from."""
+    lines = (build_context() / "runtime" / "agent" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return libraries_among({normalized(line) for line in lines if line.strip() and not line.startswith("#")})
 
 
 def ensure_agent_image(base: str | None = None, *, log: Callable[[str], None] | None = None) -> str:

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import IO
 
 from openfingym.errors import RuntimeFailureError
+from openfingym.machine import Libraries
 from openfingym_runtime import lifeline, owned_directory
 from openfingym_runtime.job import EndedBy, Job, Outcome, program_environment
-from openfingym_runtime.packages import environment
+from openfingym_runtime.packages import environment, libraries
 
 _POLL_S = 0.02
 """Seconds between two looks at whether the program has ended or passed a limit."""
@@ -34,6 +35,10 @@ class InlineBackend:
     def environment(self) -> dict[str, object]:
         """See :class:`openfingym_runtime.job.Backend`."""
         return environment()
+
+    def libraries(self) -> Libraries:
+        """See :class:`openfingym_runtime.job.Backend`."""
+        return libraries()
 
     def check(self) -> None:
         """Return: a child process can be started on every machine."""

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from openfingym.machine import Libraries
+
 EndedBy = Literal["exit", "timeout", "memory", "output", "cancelled"]
 """Why a program stopped: on its own, at one of its limits, or because the caller asked."""
 
@@ -88,6 +90,9 @@ class Backend(Protocol):
         Raises:
             BackendUnavailableError: the backend cannot keep its promises here; see :meth:`check`.
         """
+
+    def libraries(self) -> Libraries | None:
+        """Which numerical libraries programs can import; None where that is not known."""
 
     def check(self) -> None:
         """Return if the backend can keep its promises on this machine.

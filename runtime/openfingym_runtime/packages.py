@@ -7,13 +7,27 @@ import importlib.metadata
 import json
 import platform
 import re
+import sys
+from collections.abc import Container
 from typing import Final
 
 from openfingym.digests import sha256_of_text
+from openfingym.machine import Libraries
 
-DISTRIBUTIONS: Final = ("numpy", "scipy", "pandas", "scikit-learn", "statsmodels", "lightgbm", "arch")
-"""Distributions that a program may import if they are installed, together with all that they require."""
+LIBRARIES: Final = {
+    "numpy": "NumPy",
+    "pandas": "pandas",
+    "scipy": "SciPy",
+    "scikit-learn": "scikit-learn",
+    "statsmodels": "statsmodels",
+    "lightgbm": "LightGBM",
+    "arch": "arch",
+}
+"""Distributions that a program may import if they are installed, together with all that they require; each with the
+name that people know it by."""
 
+_OF_THE_SYSTEM: Final = {"lightgbm": "libgomp.so.1"}
+"""Shared libraries that distributions need and do not bring along."""
 _OURS: Final = "openfingym"
 """Our own distribution, which is never shown: it holds the real series of the test period."""
 
@@ -22,10 +36,9 @@ _OURS: Final = "openfingym"
 def distributions() -> dict[str, importlib.metadata.Distribution]:
     """The listed distributions that are installed, and all that they require, by normalized name."""
     installed: dict[str, importlib.metadata.Distribution] = {}
-    waiting = list(DISTRIBUTIONS)
+    waiting = list(LIBRARIES)
     while waiting:
-        # Normalized as PEP 503 has it: requirements spell the name of one distribution in several ways.
-        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        name = normalized(waiting.pop())
         if name in installed or name == _OURS:
             continue
         try:
@@ -34,11 +47,41 @@ def distributions() -> dict[str, importlib.metadata.Distribution]:
             continue
         for requirement in installed[name].requires or ():
             needed, _semicolon, marker = requirement.partition(";")
-            match = re.match(r"[A-Za-z0-9._-]+", needed)
             # What belongs to an extra is optional, and nobody here asks for one.
-            if match is not None and "extra" not in marker:
-                waiting.append(match[0])
+            if "extra" not in marker:
+                waiting.append(needed)
     return installed
+
+
+def libraries() -> Libraries:
+    """Which of the listed libraries a program can import on this machine's own Python."""
+    return libraries_among([name for name in distributions() if _loads(name)])
+
+
+def _loads(name: str) -> bool:
+    """Whether this machine has the library of the system that a distribution needs, which slim images lack."""
+    from openfingym_runtime.sandbox import elf
+
+    needed = _OF_THE_SYSTEM.get(name)
+    return needed is None or sys.platform != "linux" or elf.find_library(needed, ()) is not None
+
+
+def libraries_among(names: Container[str]) -> Libraries:
+    """Which of the listed libraries are among some distributions.
+
+    Args:
+        names: normalized names of the distributions.
+    """
+    return Libraries(
+        tuple(known for name, known in LIBRARIES.items() if name in names),
+        tuple(known for name, known in LIBRARIES.items() if name not in names),
+    )
+
+
+def normalized(requirement: str) -> str:
+    """The name of a distribution in a requirement such as ``scikit_learn==1.9``, as PEP 503 normalizes it."""
+    match = re.match(r"[A-Za-z0-9._-]+", requirement.strip())
+    return re.sub(r"[-_.]+", "-", match[0] if match else "").lower()
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Training windows handed back in disguise are refused by the tasks themselves, and honest windows are not.
 
-Three tasks are tried in an ordinary run, each with a third of the disguises in turn; all of them where OPENFINGYM_ALL
+Three tasks are tried in an ordinary run, each with a third of the disguises; all tasks where OPENFINGYM_ALL
 is set (some ten minutes).
 """
 
@@ -17,7 +17,7 @@ from openfingym.errors import SubmissionError
 from openfingym.packages.build import build
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial.copied_windows import COMBINED, SINGLE, TRANSFORMATIONS, Transformation
-from tests.turns import ALL, in_turn
+from tests.sweeps import ALL, fixed_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ CASES = [
     (name, change)
     for number, name in enumerate(TASKS)
     # Each disguise is tried on one of the three tasks at least.
-    for change in in_turn(SINGLE, 3, first=number) + in_turn(COMBINED if ALL or name == PAIRS_ON else (), 3)
+    for change in fixed_part(SINGLE, 3, first=number) + fixed_part(COMBINED if ALL or name == PAIRS_ON else (), 3)
 ]
 NOT_FOUND = frozenset(
     {

@@ -22,7 +22,7 @@ from openfingym_verifier.probing import looks_like_probing
 from openfingym_verifier.truth import Grader, HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial import attacks, honest
-from tests.turns import ALL, in_turn
+from tests.sweeps import ALL, fixed_part
 
 WITHIN = 20
 HONEST_ROLLOUTS = 50
@@ -203,7 +203,7 @@ FORECASTERS = tuple(
 )
 
 
-@pytest.mark.parametrize("name", in_turn(FORECASTERS, 2))
+@pytest.mark.parametrize("name", fixed_part(FORECASTERS, 2))
 def test_honest_forecasters_are_never_flagged(
     task: HiddenTask, participants: dict[str, honest.Participant], name: str
 ) -> None:

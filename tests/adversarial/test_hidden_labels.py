@@ -21,7 +21,7 @@ from openfingym.catalog import load_task
 from openfingym.leaks import LeakSearch
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
-from tests.turns import in_turn
+from tests.sweeps import fixed_part, sweep
 
 Floats = NDArray[np.float64]
 ROW = 24
@@ -183,8 +183,8 @@ def _planted(folder: Path, name: str, text: str, package: BuiltPackage) -> Path:
 @pytest.mark.parametrize(
     ("reading", "part", "name"),
     # Each reading is tried on a row or on a fold.
-    [(reading, "row", "instruction.md") for reading in in_turn(READINGS, 2)]
-    + [(reading, "fold", "interface.py") for reading in in_turn(READINGS, 2, first=1)],
+    [(reading, "row", "instruction.md") for reading in fixed_part(READINGS, 2)]
+    + [(reading, "fold", "interface.py") for reading in fixed_part(READINGS, 2, first=1)],
 )
 def test_hidden_values_are_found_whatever_is_made_of_them(
     reading: str, part: str, name: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
@@ -198,7 +198,7 @@ def test_hidden_values_are_found_whatever_is_made_of_them(
     assert found.found.row is not None
 
 
-@pytest.mark.parametrize("encoding", in_turn(ENCODINGS, 2))
+@pytest.mark.parametrize("encoding", sweep(ENCODINGS, 2))
 def test_a_hidden_row_is_found_whatever_it_is_encoded_in(
     encoding: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
@@ -331,7 +331,7 @@ LABELS: dict[str, Callable[[NDArray[np.uint8]], str]] = {
 }
 
 
-@pytest.mark.parametrize("encoding", in_turn(LABELS, 2))
+@pytest.mark.parametrize("encoding", fixed_part(LABELS, 2))
 def test_hidden_labels_are_found_in_text(
     encoding: str, fraud: tuple[LeakSearch, NDArray[np.uint8]], tmp_path: Path
 ) -> None:

@@ -35,7 +35,7 @@ from openfingym.rollouts import RunFolder
 from openfingym.trajectory.files import read_rollout
 from openfingym.trajectory.record import Generation, StepReward, ToolUse, Turn
 from tests.openfingym.reports.made import PLAYED, record_of
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 SECRET = "the-hash-of-a-password"
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -181,7 +181,7 @@ STRANGE: dict[str, Callable[[Path], None]] = {
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [(name, kind) for number, name in enumerate(READERS) for kind in in_turn(STRANGE, 2, first=number)],
+    [(name, kind) for number, name in enumerate(READERS) for kind in fixed_part(STRANGE, 2, first=number)],
 )
 def test_a_strange_file_ends_in_a_message(folder: Path, tmp_path: Path, name: str, kind: str) -> None:
     (folder / name).unlink()
@@ -274,12 +274,12 @@ def test_what_is_read_of_a_run_says_what_it_met(folder: Path) -> None:
 # Nothing is written through a link.
 
 
-@pytest.mark.parametrize("name", [".lock", ".staging", ".failed", "equity-trading"])
+@pytest.mark.parametrize("name", [".lock", ".backend", ".staging", ".failed", "equity-trading"])
 def test_a_run_that_is_gone_on_with_writes_through_no_link(tmp_path: Path, name: str) -> None:
     """A lock file that was a link to ~/.bashrc emptied it."""
     mine, root = tmp_path / "mine", tmp_path / "run"
     root.mkdir()
-    if name == ".lock":
+    if name in {".lock", ".backend"}:
         mine.write_text(SECRET)
     else:
         mine.mkdir()
@@ -287,9 +287,20 @@ def test_a_run_that_is_gone_on_with_writes_through_no_link(tmp_path: Path, name:
     (root / name).symlink_to(mine)
     with pytest.raises(OpenFinGymError), RunFolder.open(root):
         pass
-    assert (mine if name == ".lock" else mine / "kept").read_text() == SECRET
+    assert (mine / "kept" if mine.is_dir() else mine).read_text() == SECRET
     if mine.is_dir():
         assert [path.name for path in mine.iterdir()] == ["kept"]
+
+
+@pytest.mark.timeout(60)
+def test_a_record_of_the_backend_that_is_a_pipe_or_has_no_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".backend")
+    with pytest.raises(StoreError, match=r"\.backend: cannot be read"):
+        _ = RunFolder.look(tmp_path).backend
+    (tmp_path / ".backend").unlink()
+    as_sparse(tmp_path / ".backend")
+    with pytest.raises(StoreError, match=r"\.backend: cannot be read"):
+        _ = RunFolder.look(tmp_path).backend
 
 
 @pytest.mark.timeout(60)

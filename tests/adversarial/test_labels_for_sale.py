@@ -27,7 +27,7 @@ from openfingym_verifier.truth import Grader, HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial import attacks
 from tests.adversarial.attacks import Told
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 ROLLOUTS = int(os.environ.get("OPENFINGYM_ATTACK_ROLLOUTS", "40"))
 """How many an attack has; the figures in docs/trust.md are of 1,000."""
@@ -99,7 +99,7 @@ TREASURY: dict[str, Callable[[Grader], attacks.Attacker]] = {
 }
 
 
-@pytest.mark.parametrize("name", in_turn(TREASURY, 2))
+@pytest.mark.parametrize("name", fixed_part(TREASURY, 2))
 def test_rollout_after_rollout_gives_no_private_label_of_a_forecast(attacked: Attacked, name: str) -> None:
     task = attacked.tasks["treasury-forecast"]
     attacker = TREASURY[name](task.grader)

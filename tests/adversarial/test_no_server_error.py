@@ -38,7 +38,7 @@ from openfingym_verifier.tokens import TokenIssuer
 from openfingym_verifier.truth import HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial.grammar import Grammar
-from tests.turns import ALL, in_turn
+from tests.sweeps import ALL, fixed_part
 
 DOCUMENTS = int(os.environ.get("OPENFINGYM_FUZZ_DOCUMENTS", "2000"))
 ADMIN = "an-admin-token-for-tests"
@@ -418,7 +418,7 @@ SCORED = (
     "ba2motifs-fraud",
     "exchange-generation",
 )
-"""A task of each kind that takes arrays, in turn; every such task is tried with ``OPENFINGYM_ALL``."""
+"""Tasks of the kinds that take arrays, of which every other one is tried; every such task with ``OPENFINGYM_ALL``."""
 
 
 def arrays() -> list[str]:
@@ -426,7 +426,7 @@ def arrays() -> list[str]:
     from openfingym.kinds import is_sequential
 
     if not ALL:
-        return in_turn(SCORED, 2)
+        return fixed_part(SCORED, 2)
     return [name for name in catalog.task_folders() if not is_sequential(load_task(name).spec.contract)]
 
 

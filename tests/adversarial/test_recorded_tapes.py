@@ -22,14 +22,13 @@ from openfingym.trading.hindsight import hindsight_weights
 from openfingym.verifiers.client import EpisodeStep, VerifiedResult, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 from tests.marks import SOCKETS_DROPPED
-from tests.turns import ALL, in_turn
+from tests.sweeps import ALL
 
 TRADED = 2
 """Private episodes that are traded; those left out count as if nothing were done in them."""
 TRIED = 3
 """Rollouts on fresh tapes, which are judged together."""
-TRADING = dict(in_turn({"crypto-trading": "fresh", "equity-trading": "twin"}.items(), 2))
-"""Both sorts of tape, each day one of them in trading."""
+TRADING = {"crypto-trading": "fresh", "equity-trading": "twin"}
 ROLLING = {"equity-rolling-forecast": "twin"}
 if ALL:  # its many bars take a minute
     ROLLING |= {"crypto-rolling-forecast": "fresh"}

@@ -36,7 +36,7 @@ from openfingym.packages.build import build, build_key
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
 from openfingym.results import RolloutResult
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 SAMPLE = (
     "crypto-forecast",
@@ -97,7 +97,7 @@ def test_the_set_reads_public_arrays_alone_and_is_admissible(name: str) -> None:
         assert (rows <= contract.high).all()
 
 
-@pytest.mark.parametrize("name", in_turn(SAMPLE, 3, first=1))
+@pytest.mark.parametrize("name", fixed_part(SAMPLE, 3, first=1))
 def test_the_set_is_a_function_of_its_seed(name: str) -> None:
     package = package_of(name)
     one, same, other = answers_of(package), answers_of(package), answers_of(package, seed=1)
@@ -131,7 +131,7 @@ def test_inputs_do_not_decide_in_what_an_answer_departs_from_the_baseline(name: 
         assert alike[:, centre][free[:, centre]].all() if centre == 1 else alike[free].all(), key
 
 
-@pytest.mark.parametrize("name", in_turn(SAMPLE, 3))
+@pytest.mark.parametrize("name", fixed_part(SAMPLE, 3))
 def test_no_answer_without_skill_beats_the_reference(name: str) -> None:
     package = package_of(name)
     found = survey(package, package.read_truth())

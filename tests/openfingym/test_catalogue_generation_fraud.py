@@ -21,7 +21,7 @@ from openfingym.metrics.copying import detect_copies
 from openfingym.packages.build import build
 from openfingym.task import parse_task_file
 from openfingym_verifier.truth import load_task as load_hidden
-from tests.turns import in_turn
+from tests.sweeps import fixed_part, sweep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -197,7 +197,7 @@ def _refused(grader: Grader, values: NDArray[np.float64]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("name", in_turn([*PANELS, *CONDITIONAL, "lob-generation", "ou-generation"], 2))
+@pytest.mark.parametrize("name", fixed_part([*PANELS, *CONDITIONAL, "lob-generation", "ou-generation"], 2))
 def test_a_copier_is_refused_and_an_honest_program_is_not(name: str) -> None:
     """A whole submission; tests/adversarial/test_copies.py has the disguises, on every task where all are asked for."""
     grader, train, shape = _grader(name)
@@ -212,7 +212,7 @@ def test_a_copier_is_refused_and_an_honest_program_is_not(name: str) -> None:
     assert _refused(grader, _bootstrap(np.asarray(train), shape, rng)) is None
 
 
-@pytest.mark.parametrize("name", in_turn([*PANELS, *CONDITIONAL, "lob-generation"], 2, first=1))
+@pytest.mark.parametrize("name", fixed_part([*PANELS, *CONDITIONAL, "lob-generation"], 2, first=1))
 def test_disguises_are_seen_in_a_few_windows(name: str) -> None:
     """The detector itself, on some windows of each task."""
     train, hidden = _windows(load_task(name))
@@ -222,7 +222,7 @@ def test_disguises_are_seen_in_a_few_windows(name: str) -> None:
         assert detect_copies(few, hidden[:300], fake).flagged, disguise
 
 
-@pytest.mark.parametrize("name", in_turn(["rough-volatility", "tail-gan"], 2))
+@pytest.mark.parametrize("name", sweep(["rough-volatility", "tail-gan"], 2))
 def test_copies_in_the_large_sets(name: str) -> None:
     """The detector itself, on the first blocks of each split."""
     known = next(known for known in process_sets() if known.name == name)

@@ -18,7 +18,7 @@ from openfingym.kinds.trading import TradingContract
 from openfingym.packages.build import build
 from openfingym.task import Task
 from openfingym.verifiers.scorecard import score_files
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 ROWS = {
     "equity-rolling-forecast": "offline_stock_forecasting",
@@ -45,7 +45,7 @@ def test_every_offline_row_of_the_catalogue_has_exactly_one_task(tasks: dict[str
     assert {name: task.spec.provenance.catalogue_id for name, task in tasks.items()} == ROWS
 
 
-@pytest.mark.parametrize("name", in_turn(ROWS, 4))
+@pytest.mark.parametrize("name", fixed_part(ROWS, 4))
 def test_a_task_passes_every_check(name: str) -> None:
     report = check_task(load_task(name))
     assert report.passed, report

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import itertools
 import json
+import re
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -701,9 +703,28 @@ def test_numbers_that_are_not_finite_are_null() -> None:
 
 
 def test_calls_are_counted(running: Any) -> None:
-    text = running.http.get("/metrics", headers=running.admin).text
-    for outcome in ("answered", "malformed-action", "out-of-step", "episode-over", "episodes-exhausted"):
-        assert f'openfingym_episode_calls_total{{outcome="{outcome}",task="{TASK}"}}' in text
+    def counts() -> Counter[str]:
+        text = running.http.get("/metrics", headers=running.admin).text
+        found = re.findall(rf'openfingym_episode_calls_total\{{outcome="(\S+?)",task="{TASK}"\}} (\S+)', text)
+        return Counter({outcome: int(float(count)) for outcome, count in found})
+
+    client, before = running.client, counts()
+    token = client.create_rollout(TASK).token
+    for _ in range(EPISODES):
+        client.start_episode(token)
+    assert client.step(token, EPISODES, 1, None).step == 1
+    assert refused(client.step, token, EPISODES, 2, "buy") == "malformed-action"
+    assert refused(client.step, token, EPISODES, 3, None) == "out-of-step"
+    assert refused(client.step, token, EPISODES, 3, None) == "out-of-step"
+    assert refused(client.step, token, 1, 1, None) == "episode-over"
+    assert refused(client.start_episode, token) == "episodes-exhausted"
+    assert counts() - before == {
+        "answered": EPISODES + 1,
+        "malformed-action": 1,
+        "out-of-step": 2,
+        "episode-over": 1,
+        "episodes-exhausted": 1,
+    }
 
 
 def test_what_a_rollout_may_have_kept_is_bounded_and_survives_a_restart(

@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from openfingym.kinds import kind_of
 from openfingym.packages.package import BuiltPackage
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 SLUG = "urn:openfingym:problem:"
 AXES = {"rows": 1, "nodes": 1, "graphs": 1, "curves": 3, "windows": 3, "futures": 4}
@@ -68,7 +68,7 @@ MEDIA_TYPES = (
 )
 
 
-@pytest.mark.parametrize("name", in_turn(AXES, 2))
+@pytest.mark.parametrize("name", fixed_part(AXES, 2))
 def test_every_media_type_carries_every_number_of_axes(
     kinds_server: Any, kinds: dict[str, BuiltPackage], name: str
 ) -> None:

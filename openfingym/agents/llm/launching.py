@@ -217,7 +217,8 @@ def play_rollout(
         max_calls=resources.max_calls if symbols is None or runs_blocks(setup.agent) else 0,
         pool=resources.pool,
     )
-    brief = Assignment(package.manifest.name, package.read_instruction(), isinstance(kind, SequentialKind), seed)
+    instruction = package.read_instruction(resources.backend.libraries())
+    brief = Assignment(package.manifest.name, instruction, isinstance(kind, SequentialKind), seed)
     prepared = PreparedRollout(
         setup.agent,
         brief,

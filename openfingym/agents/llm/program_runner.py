@@ -181,7 +181,7 @@ class ProgramRunner:
             job = Job(
                 rollout_id=self._ticket.rollout_id,
                 program=program,
-                task_files=self._package.agent_view(),
+                task_files=self._package.agent_view(self._backend.libraries()),
                 gate_directory=self._open_gate().directory,
                 limits=self._limits,
                 seed=self._seed,

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
+from openfingym.machine import Libraries
 from openfingym_runtime.job import Job, Limits, Outcome, program_environment
-from openfingym_runtime.packages import environment
+from openfingym_runtime.packages import environment, libraries
 from openfingym_runtime.sandbox import cgroup
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ class SandboxBackend:
     def environment(self) -> dict[str, object]:
         """See :class:`openfingym_runtime.job.Backend`."""
         return environment()
+
+    def libraries(self) -> Libraries:
+        """See :class:`openfingym_runtime.job.Backend`."""
+        return libraries()
 
     def check(self) -> None:
         """Return if the sandbox can keep every promise on this machine; the first call runs a program to see.

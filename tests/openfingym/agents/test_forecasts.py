@@ -13,7 +13,7 @@ from openfingym.catalog import load_task
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
-from tests.turns import in_turn
+from tests.sweeps import fixed_part, sweep
 
 Panel = NDArray[np.float64]
 MakeTask = Callable[..., BuiltPackage]
@@ -63,14 +63,14 @@ def test_a_planted_autoregression_is_found(agent: str, leaning: BuiltPackage, ru
     assert run_on(leaning, agent, again=True).metrics == result.metrics, "the same seed gives the same answer"
 
 
-@pytest.mark.parametrize("agent", in_turn(["ridge", "gbm", "var", "arima"], 2))
+@pytest.mark.parametrize("agent", sweep(["ridge", "gbm", "var", "arima"], 2))
 def test_a_planted_autoregression_of_prices_is_found_too(agent: str, leaning_prices: BuiltPackage, run_on: Run) -> None:
     result = run_on(leaning_prices, agent)
     assert result.relative_total is not None
     assert result.relative_total < 0.93
 
 
-@pytest.mark.parametrize("agent", in_turn(ANY_PANEL, 2))
+@pytest.mark.parametrize("agent", sweep(ANY_PANEL, 2))
 def test_on_a_martingale_little_is_lost(agent: str, martingale: BuiltPackage, run_on: Run) -> None:
     result = run_on(martingale, agent)
     assert result.relative_total is not None
@@ -171,7 +171,7 @@ def one_of_three(make_task: MakeTask) -> BuiltPackage:
     return make_task("one-of-three", prices(autoregression(8, 1200, 3, 0.0)), TARGETS, F1)
 
 
-@pytest.mark.parametrize("agent", in_turn(["naive", *ANY_PANEL, "historical"], 2, first=1))
+@pytest.mark.parametrize("agent", sweep(["naive", *ANY_PANEL, "historical"], 2, first=1))
 def test_a_target_that_is_one_of_several_channels(agent: str, one_of_three: BuiltPackage, run_on: Run) -> None:
     result = run_on(one_of_three, agent)
     assert result.relative_total is not None
@@ -186,7 +186,7 @@ def pooled(make_task: MakeTask) -> BuiltPackage:
     return make_task("pooled", prices(autoregression(9, 1000, 4, 0.5)), POOLED, ERRORS)
 
 
-@pytest.mark.parametrize("agent", in_turn(["mean", "seasonal", "ridge", "gbm"], 2))
+@pytest.mark.parametrize("agent", fixed_part(["mean", "seasonal", "ridge", "gbm"], 2))
 def test_pooled_series(agent: str, pooled: BuiltPackage, run_on: Run) -> None:
     result = run_on(pooled, agent)
     assert result.relative_total is not None

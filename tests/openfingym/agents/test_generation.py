@@ -13,7 +13,7 @@ from openfingym.metrics.copying import detect_copies
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
 from openfingym.rollouts.launcher import Launcher
-from tests.turns import in_turn
+from tests.sweeps import sweep
 
 Panel = NDArray[np.float64]
 MakeTask = Callable[..., BuiltPackage]
@@ -83,7 +83,7 @@ def test_futures_follow_their_contexts(agent: str, futures: BuiltPackage, run_on
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("kind", in_turn(["returns", "futures"], 2))
+@pytest.mark.parametrize("kind", sweep(["returns", "futures"], 2))
 def test_no_generator_is_a_copier(agent: str, kind: str, request: pytest.FixtureRequest, run_on: Run) -> None:
     package: BuiltPackage = request.getfixturevalue(kind)
     values = submitted(run_on(package, agent))

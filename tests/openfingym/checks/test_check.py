@@ -13,12 +13,12 @@ from openfingym.checks.check import check_task
 from openfingym.cli import main
 from openfingym.errors import TaskError
 from openfingym.packages.build import build
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 FIVE = ["commodity-forecast", "crypto-forecast", "equity-forecast", "fx-forecast", "treasury-forecast"]
 
 
-@pytest.mark.parametrize("name", in_turn(FIVE, 5))
+@pytest.mark.parametrize("name", fixed_part(FIVE, 5))
 def test_every_built_in_task_passes(name: str) -> None:
     report = check_task(load_task(name))
     assert report.passed, report

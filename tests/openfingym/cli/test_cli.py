@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from openfingym.catalog import load_task
 from openfingym.cli import COMMANDS, cli, main
 from openfingym.packages.build import build
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -151,7 +151,7 @@ def test_task_build(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    "kind", in_turn(["forecast", "generation", "rows", "nodes", "graphs", "curves", "rolling", "trading"], 8)
+    "kind", fixed_part(["forecast", "generation", "rows", "nodes", "graphs", "curves", "rolling", "trading"], 8)
 )
 def test_task_new_then_check(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -17,7 +17,7 @@ import pytest
 import openfingym.data
 from openfingym.data import canonical_csv, dataset, dataset_info, datasets, load_panel, panel, read_csv_panel
 from openfingym.errors import DataError
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 REAL = ("ecb-fx", "ecb-fx-8", "goog-ohlcv", "us-large-caps", "us-stocks-ohlcv", "ust-par-yields", "ust-par-yields-1993")
 SIMULATED = (
@@ -62,7 +62,7 @@ def test_provenance_is_complete(info):
         assert info.notes[0].startswith("SIMULATED")
 
 
-@pytest.mark.parametrize("info", in_turn(datasets(), 2), ids=lambda info: info.name)
+@pytest.mark.parametrize("info", fixed_part(datasets(), 2), ids=lambda info: info.name)
 def test_the_rows_are_what_the_provenance_states(info):
     loaded = load_panel(info.name)
     assert loaded.digest == info.sha256
@@ -322,7 +322,7 @@ def test_the_same_bytes_on_a_processor_with_fewer_instructions():
         )
         return json.loads(done.stdout)
 
-    tried = {info.name: info.sha256 for info in in_turn(datasets(), 6)}
+    tried = {info.name: info.sha256 for info in fixed_part(datasets(), 6)}
     full = run("")
     plain = run(" ".join(full["features"]))
     assert plain["features"] == []

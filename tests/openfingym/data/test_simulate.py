@@ -25,7 +25,7 @@ from openfingym.data.simulate import (
     simulate,
 )
 from openfingym.errors import DataError
-from tests.turns import in_turn
+from tests.sweeps import sweep
 
 LED = ("sim-commodities", "sim-crypto", "sim-crypto-wide", "sim-us-equities")
 NAMES = (*LED, "sim-global-indices", "sim-us-60")
@@ -252,7 +252,7 @@ def test_significant_digits_are_those_of_the_decimal_text(digits):
     assert significant(values, digits).tolist() == [float(f"{value:.{digits}g}") for value in values.tolist()]
 
 
-@pytest.mark.parametrize("name", in_turn(NAMES, 2))
+@pytest.mark.parametrize("name", sweep(NAMES, 2))
 def test_the_calendar(name):
     times = load_panel(name).times
     if simulator(name).calendar == "hours":

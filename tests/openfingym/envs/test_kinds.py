@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 
 import openfingym
 from openfingym.kinds import kind_of
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 ONE_OF_EACH = {
     "forecast": "fx-forecast",
@@ -22,7 +22,7 @@ ONE_OF_EACH = {
 
 
 @pytest.mark.filterwarnings("ignore:.*we recommend using a symmetric and normalized space")  # a score may be any number
-@pytest.mark.parametrize("kind", in_turn(ONE_OF_EACH, 3))
+@pytest.mark.parametrize("kind", fixed_part(ONE_OF_EACH, 3))
 def test_it_passes_gymnasiums_checker_and_rewards_the_relative_total(kind: str) -> None:
     env = openfingym.make(ONE_OF_EACH[kind], reward="relative")
     try:

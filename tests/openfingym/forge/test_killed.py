@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 CORPUS = Path(__file__).parents[2] / "forge" / "corpus"
 PAPERS = ("treasury-curve.pdf", "calm-forecasts.txt")
@@ -68,7 +68,7 @@ def test_killed_again_and_again_it_ends_as_if_it_never_had_been(
     papers: Path, whole: dict[str, object], tmp_path: Path
 ) -> None:
     out = tmp_path / "forge"
-    for stage in in_turn(RECORDS, 2):
+    for stage in fixed_part(RECORDS, 2):
         process = subprocess.Popen(
             command(papers, out), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -21,7 +21,7 @@ from openfingym.kinds.instances import FRESH_SEEDS, Instance, TrainingData, fres
 from openfingym.task import Task
 from tests.openfingym.kinds.instance_data import Played, bytes_of, instance_of, training_data, written
 from tests.openfingym.kinds.materials import array, made, walk
-from tests.turns import ALL, in_turn
+from tests.sweeps import ALL, fixed_part, sweep
 
 A_FORM_EACH = (
     "treasury-forecast-v6", "lob-forecast", "yield-curve-forecast", "equity-excess-return-forecast",
@@ -98,7 +98,7 @@ def test_instances_follow_from_their_index_and_differ(name: str) -> None:
 # -- nothing hidden of the task
 
 
-@pytest.mark.parametrize("name", in_turn(TASKS, 2))
+@pytest.mark.parametrize("name", fixed_part(TASKS, 2))
 def test_whatever_the_task_hides_its_instances_are_the_same(name: str) -> None:
     """Other hidden values, and other public rows of what is hidden: the same instances, to the last byte."""
     base, data = known(name)
@@ -195,7 +195,7 @@ def _pairs(values: NDArray) -> set[bytes]:
 # -- validation
 
 
-@pytest.mark.parametrize("name", in_turn(TASKS, 2, first=1))
+@pytest.mark.parametrize("name", fixed_part(TASKS, 2, first=1))
 def test_what_validation_hides_is_in_no_instance_of_train(name: str) -> None:
     count = 40 if ALL else 12
     shown = set().union(*(_marks(one, name, whole=True) for one in some(name, "train", count)))
@@ -273,7 +273,7 @@ def test_no_seed_of_an_instance_is_a_seed_of_anything_else() -> None:
 # -- scores
 
 
-@pytest.mark.parametrize("name", in_turn(TASKS, 2))
+@pytest.mark.parametrize("name", sweep(TASKS, 2))
 def test_the_oracle_beats_the_baseline(name: str) -> None:
     kind = kind_of(load_task(name))
     # Generated windows take long to score, and the best ones are those of the private fold alone.

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from openfingym.leaks import LeakSearch
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 Floats = NDArray[np.float64]
 DAYS = np.datetime64("2015-01-02", "D") + np.arange(2000)
@@ -80,7 +80,7 @@ HONEST: dict[str, NDArray[np.generic]] = {
 }
 
 
-@pytest.mark.parametrize("dates", in_turn(HONEST, 3))
+@pytest.mark.parametrize("dates", fixed_part(HONEST, 3))
 def test_dates_alone_are_no_leak(dates: str, search: LeakSearch, tmp_path: Path) -> None:
     np.save(tmp_path / "times.npy", HONEST[dates])
     assert [str(leak) for leak in search.leaks(tmp_path)] == []

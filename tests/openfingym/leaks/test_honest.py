@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from openfingym.leaks import find_leak
 from openfingym.leaks.arrays import search_array
 from openfingym.leaks.runs import build_tables
-from tests.turns import ALL, in_turn
+from tests.sweeps import ALL, fixed_part
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ HONEST: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 }
 
 
-@pytest.mark.parametrize("name", in_turn(HONEST, 3))
+@pytest.mark.parametrize("name", fixed_part(HONEST, 3))
 @pytest.mark.parametrize("seed", range(3 if ALL else 1))
 def test_what_honest_data_repeat_is_not_a_leak(name: str, seed: int, tmp_path: Path) -> None:
     generator = np.random.default_rng(seed)

@@ -18,7 +18,7 @@ from openfingym.leaks.entropy import stretches
 from openfingym.leaks.known import coarse_told
 from openfingym.leaks.number_words import spelled_out
 from openfingym.packages.package import BuiltPackage
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[3]
@@ -70,7 +70,7 @@ INNOCENT: dict[str, Callable[[BuiltPackage], str]] = {
 }
 
 
-@pytest.mark.parametrize("text", in_turn(INNOCENT, 3))
+@pytest.mark.parametrize("text", fixed_part(INNOCENT, 3))
 def test_what_authors_write_is_no_leak(text: str, search: LeakSearch, treasury: BuiltPackage, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text(INNOCENT[text](treasury), encoding="utf-8")
     assert [str(leak) for leak in search.leaks(tmp_path)] == []

@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 
 from openfingym.leaks import find_leak, find_leaks
 from openfingym.leaks.labels import Labels, auroc_columns, search_label_numbers
-from tests.turns import in_turn
+from tests.sweeps import sweep
 
 NODES = 2000
 
@@ -144,7 +144,7 @@ def test_honest_graphs_pass(seed: int, rate: float, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "leak", in_turn(sorted(set(LEAKS) - {"half of the labels in order", "the anomalies among training nodes"}), 5)
+    "leak", sweep(sorted(set(LEAKS) - {"half of the labels in order", "the anomalies among training nodes"}), 5)
 )
 def test_labels_of_another_graph_are_no_leak(leak: str, tmp_path: Path) -> None:
     case, other = _case(), _case(seed=1)

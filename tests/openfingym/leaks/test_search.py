@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from openfingym.leaks import LeakSearch, find_leak
 from openfingym.leaks.arrays import search_array
 from openfingym.leaks.runs import build_tables
-from tests.turns import ALL, in_turn
+from tests.sweeps import ALL, fixed_part, sweep
 
 Floats = NDArray[np.float64]
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
@@ -155,7 +155,7 @@ def search() -> LeakSearch:
     return LeakSearch.of({"targets": _truth(7)}, public_bytes=1 << 14)
 
 
-@pytest.mark.parametrize("encoding", in_turn(ENCODINGS, 2))
+@pytest.mark.parametrize("encoding", sweep(ENCODINGS, 2))
 def test_a_few_hidden_windows_are_found_in_any_common_encoding(
     encoding: str, search: LeakSearch, tmp_path: Path
 ) -> None:
@@ -167,7 +167,7 @@ def test_a_few_hidden_windows_are_found_in_any_common_encoding(
     assert "cannot be searched" not in str(found)
 
 
-@pytest.mark.parametrize("encoding", in_turn(ENCODINGS, 3))
+@pytest.mark.parametrize("encoding", fixed_part(ENCODINGS, 3))
 def test_other_values_of_the_same_kind_are_not_a_leak(encoding: str, search: LeakSearch, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(ENCODINGS[encoding](_truth(8)))
     # Encoded text may hide anything, and is reported as that.
@@ -244,7 +244,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("name", in_turn(SHAPES, 3))
+@pytest.mark.parametrize("name", fixed_part(SHAPES, 3))
 def test_every_shape_of_hidden_array_is_searched_for(name: str, tmp_path: Path) -> None:
     generator = np.random.default_rng(4)
     truth = generator.standard_normal(SHAPES[name])

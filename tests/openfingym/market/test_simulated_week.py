@@ -1,12 +1,8 @@
-"""A local venue for half a day, or with OPENFINGYM_WEEK=1 for seven days, while all sorts of things go wrong.
-
-There are three such venues: a week is played on the first of them, or on all with OPENFINGYM_ALL=1.
-"""
+"""A local venue for half a day while all sorts of things go wrong; with OPENFINGYM_ALL=1, three of them for a week."""
 
 from __future__ import annotations
 
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -25,13 +21,12 @@ from openfingym.market.tape import RecordKind
 from openfingym.market.tape_reader import TapeReader
 from tests.openfingym.market import simulated_weeks as weeks
 from tests.openfingym.market.skill import better_than_cash_and_basket, skillless
-from tests.turns import ALL
+from tests.sweeps import ALL
 
 pytestmark = pytest.mark.timeout(1800)
-WEEK = bool(os.environ.get("OPENFINGYM_WEEK"))
-HOURS = 7 * 24.0 if WEEK else 12.0
-VENUES = range(len(weeks.SYMBOLS) if WEEK and ALL else 1)
-AGENTS = 67 if WEEK else 40
+HOURS = 7 * 24.0 if ALL else 12.0
+VENUES = range(len(weeks.SYMBOLS) if ALL else 1)
+AGENTS = 67 if ALL else 40
 """Of each session."""
 PATIENT = Budgets(price_s=600.0, quote_s=600.0, book_s=600.0)
 """For a crowd that acts twice a minute: else agents could hardly trade, and would be like cash for that."""
@@ -127,7 +122,7 @@ def test_agents_without_skill_are_not_called_better(sessions: dict[int, weeks.Si
     called, knowing = Counter[str](), Counter[str]()
     traded = 0
     for number, one in sessions.items():
-        agents = [skillless(number + 3 * agent if WEEK else agent) for agent in range(AGENTS)]
+        agents = [skillless(number + 3 * agent if ALL else agent) for agent in range(AGENTS)]
         accounts = tournament(one.tape, [*agents, _hindsight(one)], budgets=PATIENT)
         *verdicts, oracle = better_than_cash_and_basket(one.machine, [account.record for account in accounts], number)
         traded += sum(account.record[:, 1].any() for account in accounts[:-1])
@@ -144,7 +139,7 @@ def _hindsight(one: weeks.SimulatedSession) -> Agent:
 
     def act(mark: Mark) -> object:
         ahead = closes[min(mark.number + 12, len(closes) - 1)] / closes[mark.number] - 1.0
-        return {"weights": [float(np.sign(ahead))]} if abs(ahead) > (0.005 if WEEK else 0.003) else None
+        return {"weights": [float(np.sign(ahead))]} if abs(ahead) > (0.005 if ALL else 0.003) else None
 
     return act
 

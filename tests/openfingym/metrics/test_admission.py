@@ -16,7 +16,7 @@ from openfingym.metrics.laws import LAWS
 from openfingym.metrics.questions import check_arrays
 from openfingym.metrics.record import ANSWERS, SHAPES, Metric
 from openfingym.metrics.registry import METRICS
-from tests.turns import in_turn
+from tests.sweeps import fixed_part, sweep
 
 # Those that train or build kernels take minutes over three cases, so they see one, with fewer paths or epochs.
 HEAVY = {
@@ -32,11 +32,11 @@ def test_what_is_seen_on_one_case_only_is_what_is_heavy():
     assert {name for name, metric in METRICS.items() if metric.heavy} == set(HEAVY)
 
 
-# Each passes on every case by itself, so that a run tries one of a metric's three, and the next days the others.
+# Each passes on every case by itself: of a metric's three one is tried, which is another one for its neighbours.
 @pytest.mark.parametrize(
     ("name", "seeds"),
     [
-        pytest.param(name, tuple(in_turn(SEEDS, 3, first=number)), id=name)
+        pytest.param(name, tuple(fixed_part(SEEDS, 3, first=number)), id=name)
         for number, name in enumerate(name for name in METRICS if name not in HEAVY)
     ],
 )
@@ -44,7 +44,7 @@ def test_ours_are_admitted(name, seeds):
     assert examine(METRICS[name], seeds=seeds) == ()
 
 
-@pytest.mark.parametrize("name", in_turn(HEAVY, 4))
+@pytest.mark.parametrize("name", sweep(HEAVY, 4))
 def test_the_heavy_ones_too(name):
     if name in NEEDS_TORCH:
         pytest.importorskip("torch")

@@ -14,7 +14,7 @@ from openfingym.errors import UsageError
 from openfingym.metrics.aggregation import FAMILIES
 from openfingym.metrics.cases import CASES
 from openfingym.metrics.registry import ENTRY_POINTS, METRICS, find_metric, third_party_metrics
-from tests.turns import in_turn
+from tests.sweeps import sweep
 
 TABLE_6 = {
     "mse",
@@ -80,7 +80,7 @@ def test_compute_names_what_is_missing():
         METRICS["mape"].compute({"y_true": np.ones(3)})
 
 
-@pytest.mark.parametrize("name", in_turn([n for n, m in METRICS.items() if m.stochastic and not m.heavy], 3))
+@pytest.mark.parametrize("name", sweep([n for n, m in METRICS.items() if m.stochastic and not m.heavy], 3))
 def test_seeds_matter_less_than_a_step_of_the_ladder(name):
     metric, case = METRICS[name], CASES[METRICS[name].problem](np.random.default_rng(9))
     steps = [[metric.compute({**case.truth, **a}, seed) for seed in range(4)] for a in (case.perfect, *case.ladder)]

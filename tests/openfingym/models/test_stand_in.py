@@ -28,7 +28,7 @@ from openfingym.packages.build import build
 from openfingym.results import RolloutResult
 from openfingym.rollouts.launcher import Launcher
 from openfingym.task import Task
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 TASKS = {
     "forecast": "treasury-forecast",
@@ -133,7 +133,7 @@ def _converse(policy: str, brief: str, form: str, tools: tuple[Tool, ...] = TOOL
 
 
 @pytest.mark.sandbox
-@pytest.mark.parametrize("kind", in_turn(TASKS, 3))
+@pytest.mark.parametrize("kind", fixed_part(TASKS, 3))
 def test_the_competent_one_solves_every_kind_of_task(kind: str, launcher: Launcher) -> None:
     instruction = build(load_task(TASKS[kind])).instruction.read_text(encoding="utf-8")
     said = _respond("competent", [Message("system", SYSTEM["single"]), Message("user", instruction)])

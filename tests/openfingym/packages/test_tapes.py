@@ -17,7 +17,7 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.tapes import Drawn, Tape, choose, draw, renewal, require_renewal
 from openfingym.packages.view import seen_with
-from tests.turns import in_turn
+from tests.sweeps import fixed_part, sweep
 
 SECRET = 2**255 + 12345
 """Of the size of a seed that a verifier draws."""
@@ -64,7 +64,7 @@ def values(hidden: Mapping[str, Array]) -> dict[str, Array]:
     return {name: array for name, array in hidden.items() if not name.endswith(("_times", "_actions"))}
 
 
-@pytest.mark.parametrize("name", in_turn([*FRESH, *TWIN], 2))
+@pytest.mark.parametrize("name", fixed_part([*FRESH, *TWIN], 2))
 def test_a_tape_follows_from_its_seed_alone(packages: Mapping[str, BuiltPackage], name: str) -> None:
     package = packages[name]
     assert renewal(package) == ("twin" if name in TWIN else "fresh")
@@ -85,7 +85,7 @@ def test_a_tape_follows_from_its_seed_alone(packages: Mapping[str, BuiltPackage]
     package.verify_public()
 
 
-@pytest.mark.parametrize("name", in_turn(SAMPLE, 4))
+@pytest.mark.parametrize("name", fixed_part(SAMPLE, 4))
 def test_what_holds_of_the_package_holds_of_a_tape(packages: Mapping[str, BuiltPackage], name: str) -> None:
     """The truth is best and the baseline beats the worst; nothing hidden is in any file the agent sees, and no input
     tells more."""
@@ -112,7 +112,7 @@ def test_the_law_is_that_of_the_package(packages: Mapping[str, BuiltPackage], na
         assert abs(np.corrcoef(targets[0].ravel(), targets[1].ravel())[0, 1]) < 0.1, "one tape tells of another"
 
 
-@pytest.mark.parametrize("name", in_turn([*TWIN, "crypto-trading", "yield-curve-forecast"], 2))
+@pytest.mark.parametrize("name", sweep([*TWIN, "crypto-trading", "yield-curve-forecast"], 2))
 def test_the_truth_is_best_and_the_baseline_beats_the_worst(packages: Mapping[str, BuiltPackage], name: str) -> None:
     package = packages[name]
     found = drawn(package, SECRET)

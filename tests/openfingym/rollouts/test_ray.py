@@ -20,10 +20,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from openfingym.agents import Agent
-from openfingym.errors import RuntimeFailureError
+from openfingym.agents import Agent, resolve
+from openfingym.errors import RuntimeFailureError, UsageError
 from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts import RolloutSettings, RolloutSpec
+from openfingym.rollouts.backend import BackendChoice
 from openfingym.rollouts.node import ActorSetup, NodeActor
 from openfingym.rollouts.ray import nodes_for_rollouts
 from openfingym_runtime import docker_engine
@@ -59,7 +60,7 @@ from pathlib import Path
 import ray
 from openfingym.agents import resolve
 from openfingym.catalog import load_task
-from openfingym.errors import RuntimeFailureError
+from openfingym.errors import RuntimeFailureError, UsageError
 from openfingym.rollouts import RolloutEngine, RolloutSettings, RolloutSpec, RunFolder
 from openfingym.rollouts.ray import RayRunner
 
@@ -207,9 +208,21 @@ def test_without_a_cluster_none_is_started(cli: Cli, treasury: BuiltPackage, tmp
 
 def test_what_goes_wrong_on_a_node_comes_back_as_the_error_it_is(treasury: BuiltPackage) -> None:
     order = ActorSetup((("treasury-forecast", False),), RolloutSettings("sandbox"))
-    reply = NodeActor(order).run(RolloutSpec("treasury-forecast", "0" * 64, SLOW))
+    reply = NodeActor(order).run(RolloutSpec("treasury-forecast", "0" * 64, SLOW), "sandbox")
     assert reply.result is None
     assert "one version of OpenFinGym" in str(reply.error)
+
+
+def test_a_node_says_which_backend_it_takes_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DockerBackend, "check", lambda _: None)
+    auto, known = (NodeActor(ActorSetup((), RolloutSettings(name))) for name in ("auto", "inline"))
+    choice = auto.choose("auto", [SLOW])
+    assert isinstance(choice, BackendChoice)
+    assert choice.name == "docker"
+    assert known.choose("auto", [resolve("oracle")]) is None
+    error = known.choose("auto", [SLOW])
+    assert isinstance(error, UsageError)
+    assert "this run began with backend 'inline'" in str(error)
 
 
 def test_a_nodes_full_disk_is_not_the_end_of_the_run(
@@ -218,7 +231,7 @@ def test_a_nodes_full_disk_is_not_the_end_of_the_run(
     (tmp_path / "store").write_text("in the way")
     monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path / "store"))
     reply = NodeActor(ActorSetup((("treasury-forecast", False),), RolloutSettings("sandbox"))).run(
-        RolloutSpec("treasury-forecast", treasury.manifest.digest, SLOW)
+        RolloutSpec("treasury-forecast", treasury.manifest.digest, SLOW), "sandbox"
     )
     assert isinstance(reply.error, RuntimeFailureError), "another node may have room"
     assert str(tmp_path / "store") in str(reply.error)

@@ -17,7 +17,7 @@ import pytest
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import EventKind, Order, OrderType, Side
 from openfingym.trading.simulator import Simulator
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # backtrader has escapes in its docstrings that newer Pythons warn of
@@ -186,7 +186,7 @@ def compare(seed, rows, each):
     return rows * each, len(ours), taken
 
 
-@pytest.mark.parametrize("seed", in_turn([1, 2], 2))
+@pytest.mark.parametrize("seed", fixed_part([1, 2], 2))
 def test_every_fill_is_backtraders(seed):
     given, filled, other_branch = compare(seed, rows=2600, each=4)
     assert filled > given / 2

@@ -26,7 +26,7 @@ from openfingym.trading.compiled.layout import AVERAGE, HOLD_CASH, HOLD_SHORT, M
 from openfingym.trading.market import BarPath, MarketRules
 from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side, TimeInForce
 from openfingym.trading.session import Session
-from tests.turns import ALL, in_turn
+from tests.sweeps import ALL, sweep
 
 NAN = math.nan
 
@@ -247,7 +247,7 @@ def advance(session: Session) -> list[Event]:
 STREAMS = 40
 
 
-@pytest.mark.parametrize("seed", in_turn(range(STREAMS), 2))
+@pytest.mark.parametrize("seed", sweep(range(STREAMS), 2))
 def test_random_streams_agree(seed: int) -> None:
     rng = np.random.default_rng(seed)
     market = random_market(rng)

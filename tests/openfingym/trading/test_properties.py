@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from openfingym.trading.market import BarPath, MarketRules
 from openfingym.trading.orders import EventKind, Order, OrderType, Side, TimeInForce
 from openfingym.trading.simulator import Simulator
-from tests.turns import ALL
+from tests.sweeps import ALL
 
 FILLED, REJECTED, CANCELLED = EventKind.FILLED, EventKind.REJECTED, EventKind.CANCELLED
 PRICED = {

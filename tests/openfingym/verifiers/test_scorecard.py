@@ -23,7 +23,7 @@ from openfingym.packages.scaffold import new_task
 from openfingym.rollouts.launcher import Launcher
 from openfingym.verifiers.plausibility import warnings_for
 from openfingym.verifiers.scorecard import Scorecard, score_files
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 Values = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def saved(folder: Path, values: NDArray[np.generic]) -> Path:
     return folder / "answer.npy"
 
 
-@pytest.mark.parametrize("kind", in_turn(["forecast", "curves", "rows", "generation", "nodes", "graphs"], 2))
+@pytest.mark.parametrize("kind", fixed_part(["forecast", "curves", "rows", "generation", "nodes", "graphs"], 2))
 def test_it_is_what_the_verifier_says_to_the_last_digit(
     kind: str, packages: dict[str, BuiltPackage], tmp_path: Path
 ) -> None:

@@ -269,8 +269,9 @@ from openfingym_runtime.job import Limits
 
 package = BuiltPackage(Path(sys.argv[2]), Path("/nowhere"))
 gates = GateKeeper(Path("/nonexistent.sock"), runtime_directory=Path(sys.argv[3]))
-job = job_of(package, gates.reserve(), limits=Limits(300, 256, 1, 32, 16, 1000), rollout_id="forgotten")
-space = asyncio.new_event_loop().run_until_complete(start(select(sys.argv[1], trusted=False), job))
+backend, limits = select(sys.argv[1], trusted=False), Limits(300, 256, 1, 32, 16, 1000)
+job = job_of(backend, package, gates.reserve(), limits=limits, rollout_id="forgotten")
+space = asyncio.new_event_loop().run_until_complete(start(backend, job))
 print("ready", flush=True)
 """
 

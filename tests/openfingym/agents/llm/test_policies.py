@@ -8,7 +8,7 @@ import pytest
 
 from openfingym.agents import resolve
 from openfingym.rollouts.launcher import Launcher
-from tests.turns import in_turn
+from tests.sweeps import sweep
 
 from .conftest import Left, Play, player
 
@@ -51,7 +51,7 @@ def test_the_competent_one_gets_a_score(agent: str, kind: str, play: Play) -> No
 
 
 @pytest.mark.sandbox
-@pytest.mark.parametrize("kind", in_turn(KINDS, 3))
+@pytest.mark.parametrize("kind", sweep(KINDS, 3))
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_careless_one_learns_where_it_may(agent: str, kind: str, play: Play) -> None:
     left = play(agent, "careless", kind)

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 import openfingym
 from openfingym.data.graphs import DEFAULT_SEED, Graph, SparseRows, attributed_graph, simulate_graph
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 PROGRAMS = Path(openfingym.__file__).parent / "agents" / "programs"
 SOME = 4_000
@@ -147,7 +147,7 @@ def found() -> Callable[[str], dict[str, float]]:
     return of
 
 
-@pytest.mark.parametrize("name", in_turn(BOUNDS, 2))
+@pytest.mark.parametrize("name", fixed_part(BOUNDS, 2))
 def test_detectors_reach_what_they_reach_on_the_original(name: str, found: Callable[[str], dict[str, float]]) -> None:
     reached = found(name)
     outside = {
@@ -158,7 +158,7 @@ def test_detectors_reach_what_they_reach_on_the_original(name: str, found: Calla
     assert not outside
 
 
-@pytest.mark.parametrize("name", in_turn(ORDERS, 2))
+@pytest.mark.parametrize("name", fixed_part(ORDERS, 2))
 def test_detectors_rank_as_on_the_original(name: str, found: Callable[[str], dict[str, float]]) -> None:
     reached = found(name)
     wrong = [

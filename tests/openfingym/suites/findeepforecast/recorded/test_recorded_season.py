@@ -21,7 +21,7 @@ from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth
 from openfingym.suites.findeepforecast.world.recorded import RecordedWorld
 from openfingym.suites.findeepforecast.world.recorded_tables import cik_of, series_lines
 from openfingym.vault import Vault
-from tests.turns import in_turn
+from tests.sweeps import fixed_part
 
 ROOT = Path(__file__).parents[5]
 SEASONS = ("findeepforecast-real", "findeepforecast-real-2023")
@@ -45,12 +45,12 @@ def time_of(moment: int) -> datetime:
 
 @pytest.fixture(scope="module", params=SEASONS)
 def problems(request: pytest.FixtureRequest, vault: Vault) -> list[ForecastProblem]:
-    """Those of a week, another one each day, and of all of them with OPENFINGYM_ALL."""
+    """Those of the first week."""
     weeks = weeks_of(request.param)
     season = SeasonPlan(weeks, 0, None, CalendarGenerator(1.0, 40, "GLOBAL"), RecordedEvents())
     asked: dict[str, Stratum] = {}
     found: list[ForecastProblem] = []
-    for week in in_turn(weeks, len(weeks)):
+    for week in fixed_part(weeks, len(weeks)):
         made = compose(season, RecordedWorld(vault, time_of(week.generated_ns)), week, asked)
         asked |= {one.key: Stratum(one.quadrant, one.market) for one in made.problems}
         found += made.problems

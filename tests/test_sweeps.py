@@ -1,0 +1,90 @@
+"""`make test` tries the same tests every day, and with the rest of `make test-all` all of them, each once."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests import sweeps
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    ("cases", "share", "first", "fixed"),
+    [
+        ("abcdefg", 3, 0, "adg"),
+        ("abcdefg", 3, 1, "cf"),
+        ("abcdefg", 1, 0, "abcdefg"),
+        ("ab", 3, 0, "a"),
+        ("ab", 3, 1, "b"),
+        ("a", 4, 2, "a"),
+    ],
+)
+def test_a_part_is_fixed_and_never_empty(cases: str, share: int, first: int, fixed: str) -> None:
+    assert "".join(sweeps.fixed_part(cases, share, first)) == fixed
+    swept = sweeps.sweep(cases, share, first)
+    assert [case.values for case in swept] == [(case,) for case in cases]
+    assert "".join(str(case.values[0]) for case in swept if not case.marks) == fixed
+
+
+def test_a_sweep_keeps_what_its_cases_are() -> None:
+    mark = pytest.mark.timeout(7)
+    first, second, third = sweeps.sweep([("a", 1), pytest.param("b", 2, id="bee", marks=mark), ("c", 3)], 3)
+    assert (first.values, second.values, third.values) == (("a", 1), ("b", 2), ("c", 3))
+    assert second.id == "bee"
+    assert [one.name for one in second.marks] == ["timeout", "rest"]
+    assert list(first.marks) == []
+
+
+def test_every_slow_function_is_there() -> None:
+    for name in sweeps.slow_functions():
+        file, *_, function = name.split("::")
+        assert f"def {function}(" in (ROOT / file).read_text(), name
+
+
+def options_of(target: str) -> list[str]:
+    """The options of pytest in the command that a target of the Makefile runs."""
+    printed = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (line,) = (line for line in printed.splitlines() if " -m pytest " in line)
+    return shlex.split(line.partition(" -m pytest ")[2])
+
+
+@pytest.mark.parametrize(("target", "expression"), [("pytest", "not rest"), ("rest", "rest")])
+def test_the_two_parts_are_chosen_by_the_mark_alone(target: str, expression: str) -> None:
+    options = options_of(target)
+    assert options[options.index("-m") + 1] == expression
+    choosing = ("-k", "--ignore", "--ignore-glob", "--deselect", "--lf", "--last-failed", "tests")
+    assert not [option for option in options if option.partition("=")[0].startswith(choosing)]
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert stated["testpaths"] == ["tests"]
+    assert set(stated["addopts"]) == {
+        "--strict-markers",
+        "--strict-config",
+        "--import-mode=importlib",
+        "-ra",
+        "-p",
+        "no:randomly",
+    }
+
+
+def test_what_was_collected_is_in_one_of_the_parts(request: pytest.FixtureRequest) -> None:
+    """Of this very run: the chosen tests are those of the part that it asks for, whatever plugins and files say."""
+    known = request.config.stash[sweeps.COLLECTED]
+    chosen = [item.nodeid for item in request.session.items]
+    asked = request.config.option.markexpr
+    if asked not in {"", "rest", "not rest"} or request.config.option.keyword or "::" in "".join(request.config.args):
+        pytest.skip("this run is of some tests that somebody chose")
+    assert sorted(chosen) == sorted(name for name, rest in known.items() if not asked or rest is (asked == "rest"))
+
+
+def test_make_test_all_is_both_parts_and_ci_runs_nothing_else() -> None:
+    printed = subprocess.run(["make", "-n", "test-all"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    runs = [line for line in printed.splitlines() if " -m pytest " in line]
+    assert ['-m "not rest"' in line for line in runs] == [True, False]
+    lines = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if not line.startswith(("#", "export"))]
+    assert lines[2:] == ["scripts/docker-engine all", "scripts/browser", "make test", "make rest EXTRA=ci"]
