@@ -94,6 +94,7 @@ def as_result(
         data_kind=manifest.data_kind,
         agent=agent,
         backend="none",
+        isolation="outside",
         seed=seed,
         state="error",
     )

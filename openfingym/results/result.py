@@ -19,6 +19,14 @@ Boundary = Literal["agent", "model", "protocol", "sandbox", "verifier"]
 endpoint did not answer. ``protocol``: the model's answers were empty, endless, or neither a program nor a call.
 ``sandbox`` and ``verifier``: failures of ours."""
 
+Isolation = Literal["inside", "programs inside", "model inside", "outside"]
+"""What of an agent ran in isolation, as its launcher states it; no verifier can know it. ``inside``: all of it, as a
+program or a command in the container or sandbox. ``programs inside``: a loop of this library ran on the host, and
+whatever programs its model wrote ran inside. ``model inside``: an agent's own loop ran inside, and asked its model
+through the gate. ``outside``: code that is not this library's had the rights of the user, and could read whatever the
+user can: a ``command``, a loop of an installed package, a model that is an object of the caller's, the caller of an
+environment; or nothing was isolated, as with the backend ``inline`` and for the oracle."""
+
 Verdict = Literal["better", "worse", "no difference"]
 """The verdict on an answer beside its task's baseline."""
 
@@ -162,6 +170,9 @@ class RolloutResult:
     resumed: int = 0
     """How often a launcher went on, at the next question, from where an earlier one had died; what was said before that
     is not in its trajectory, but what it cost is counted."""
+    isolation: Isolation | None = None
+    """What of the agent ran in isolation, as the launcher states it (:data:`Isolation`); None where that is not known,
+    as of results of earlier versions, which do not count as isolated."""
     log_head: str | None = None
     """Hash of the verifier's log when the rollout was finalized."""
     format: int = FORMAT

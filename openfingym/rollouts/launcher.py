@@ -28,6 +28,7 @@ from openfingym.packages.view import seen_with
 from openfingym.results import RolloutResult, SplitName, write_run
 from openfingym.rollouts.acting import ActingParts, act
 from openfingym.rollouts.bounds import lifetime_s
+from openfingym.rollouts.isolation import isolation_of
 from openfingym.rollouts.launcher_parts import LauncherParts, VerifierLine
 from openfingym.rollouts.order import RolloutOrder
 from openfingym.rollouts.resuming import RolloutNote
@@ -283,11 +284,13 @@ class Launcher:
             setup = _noted(note, ticket, setup)
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
         require_same_build(package, ticket.task_digest, line.address)
+        backend_name = backend.name if backend else "host"
         result = order.unscored(
             package,
             agent,
             ticket,
-            backend=backend.name if backend else "host",
+            backend=backend_name,
+            isolation=isolation_of(agent, backend_name, model_is_object=setup is not None and setup.is_object),
             model=setup.model.name if setup and setup.model else None,
             started=started,
             resumed=0 if note is None else note.resumed,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from openfingym.kinds.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.packages.package import BuiltPackage
+    from openfingym.results import Isolation
     from openfingym.rollouts.resuming import RolloutNote
     from openfingym.verifiers.client import RolloutTicket, VerifiedResult, VerifierClient
 
@@ -149,6 +150,7 @@ class RolloutOrder:
         ticket: RolloutTicket,
         *,
         backend: str,
+        isolation: Isolation,
         model: str | None,
         started: datetime,
         resumed: int,
@@ -160,6 +162,7 @@ class RolloutOrder:
             agent: the agent that acts.
             ticket: the rollout, as its verifier knows it.
             backend: name of what isolates its programs; ``host`` where nothing is run.
+            isolation: what of the agent runs in isolation.
             model: name of the language model; None where none is asked.
             started: time at which the rollout was begun, with a time zone.
             resumed: how often a launcher has gone on with the rollout where an earlier one had died.
@@ -173,6 +176,7 @@ class RolloutOrder:
             data_kind="real" if of_real_market else package.manifest.data_kind,
             agent=agent.name,
             backend=backend,
+            isolation=isolation,
             seed=self.seed,
             state="error",
             model=model,

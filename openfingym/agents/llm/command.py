@@ -24,6 +24,7 @@ import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.ending import Ended
 from openfingym.agents.llm.session import Conversation
@@ -33,6 +34,9 @@ from openfingym.models.messages import Completion, Message, ToolCall, Usage, wel
 from openfingym.models.wire import MOST_TOKENS
 from openfingym.trajectory.record import ToolUse
 from openfingym.workspace import WorkspaceError
+
+if TYPE_CHECKING:
+    from openfingym.results import Isolation
 
 PROTOCOL = 1
 """Version of the protocol that is spoken."""
@@ -59,6 +63,11 @@ class Command:
     """Whether it runs in the rollout's container, with :attr:`files` in ``/work``, instead of on this machine."""
     files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Path below ``/work`` and text of each file; for a command inside."""
+
+    @property
+    def isolation(self) -> Isolation:
+        """What of it runs in isolation: all, or nothing."""
+        return "inside" if self.inside else "outside"
 
     @property
     def takes_steps(self) -> bool:

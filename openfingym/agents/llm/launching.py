@@ -83,6 +83,11 @@ class ModelSetup:
     """Called with what was spent so far, after each completion."""
 
     @property
+    def is_object(self) -> bool:
+        """Whether the model is an object of the caller's, and so code that runs with the user's rights."""
+        return self.model is not None and self.spec is None
+
+    @property
     def wall_s(self) -> float:
         """Seconds that the rollout may take."""
         assert self.allowance.wall_s is not None

@@ -1,0 +1,34 @@
+"""What of an agent ran in isolation, as its launcher knows it.
+
+The launcher states this of the rollouts that it runs. The verifier cannot know it, and no receipt proves it.
+"""
+
+from __future__ import annotations
+
+from openfingym.agents import Agent
+from openfingym.results import Isolation
+
+ISOLATING = frozenset({"docker", "sandbox"})
+"""Backends that isolate the programs that they run."""
+OURS = "openfingym"
+"""The package whose loops read no hidden data."""
+
+
+def isolation_of(agent: Agent, backend: str, *, model_is_object: bool) -> Isolation:
+    """What of an agent runs in isolation.
+
+    Args:
+        agent: the agent, with its loop where it has one.
+        backend: name of what isolates its programs; ``host`` where none are run.
+        model_is_object: whether its model is an object of the caller's, and so code that runs with the user's rights.
+    """
+    if backend not in ISOLATING or model_is_object:
+        return "outside"
+    if agent.acts is None:
+        return "inside"
+    # A class of another package that inherits a loop of ours has its own module, and may do anything.
+    if type(agent.acts).__module__.partition(".")[0] != OURS:
+        return "outside"
+    # A loop of ours states where it is run; most run here, and their programs inside.
+    stated: Isolation = getattr(agent.acts, "isolation", "programs inside")
+    return stated
