@@ -10,7 +10,7 @@ from typing import Any
 
 from openfingym.errors import RuntimeFailureError
 from openfingym_runtime.docker_seccomp import profile
-from openfingym_runtime.job import Job, program_environment
+from openfingym_runtime.job import BROUGHT, Job, program_environment
 from openfingym_runtime.owner import owner_id
 
 OWNER_LABEL = "openfingym.owner"
@@ -136,7 +136,7 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
         "CgroupnsMode": "private",
         "ReadonlyRootfs": True,
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges:true", f"seccomp={profile()}"],
+        "SecurityOpt": ["no-new-privileges:true", f"seccomp={profile(tcp=job.brought is not None)}"],
         "MaskedPaths": list(MASKED),
         "ReadonlyPaths": list(READ_ONLY),
         "Memory": limits.memory_mb * MIB,
@@ -160,6 +160,7 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
             _bind(program, "/agent/program.py"),
             _bind(job.gate_directory, "/run/openfingym"),
             *(_bind(path, f"/task/{name}") for name, path in job.task_files.items()),
+            *([] if job.brought is None else [_bind(job.brought, BROUGHT)]),
         ],
     }
 
