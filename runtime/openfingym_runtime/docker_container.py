@@ -28,6 +28,9 @@ BYTES_PER_INODE = 16 * 1024
 """Bytes of a tmpfs for each file that it may hold: empty files take none of its size, but memory of the kernel."""
 SHARED_MEMORY_MIB = 64
 """Size of ``/dev/shm``."""
+TCP_BUFFERS = dict.fromkeys(("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"), "4096 16384 65536")
+"""Least, usual and most bytes that a TCP socket may hold in each direction: control groups of version 1 do not count
+them as a container's memory."""
 OPEN_FILES = 1024
 """Descriptors that one process may have open."""
 
@@ -148,6 +151,7 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
         "OomScoreAdj": 500,
         "ShmSize": min(SHARED_MEMORY_MIB, limits.storage_mb) * MIB,
         "Tmpfs": {"/work": scratch, "/tmp": scratch},  # noqa: S108 (inside the container)
+        "Sysctls": {} if job.brought is None else TCP_BUFFERS,
         "Ulimits": [
             {"Name": "nofile", "Soft": OPEN_FILES, "Hard": OPEN_FILES},
             {"Name": "core", "Soft": 0, "Hard": 0},

@@ -29,7 +29,7 @@ from openfingym_runtime.upstream import LiveConnection, Upstream, UpstreamAddres
 
 ModelHandler = Callable[[str, bytes], Awaitable[UpstreamAnswer]]
 """Answers a request to the model, given its path and its body. It is called on the keeper's event loop, and cancelled
-where the agent hangs up."""
+where the gate closes."""
 
 SOCKET_NAME = "gate.sock"
 MAX_BODY_BYTES = 64 * 1024 * 1024

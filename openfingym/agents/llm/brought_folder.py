@@ -93,7 +93,7 @@ def _digest(path: Path) -> str:
         name, status = entry.relative_to(path).as_posix(), entry.lstat()
         total.update(f"{name}\0{stat.S_IFMT(status.st_mode)}\0".encode("utf-8", "surrogateescape"))
         if stat.S_ISLNK(status.st_mode):
-            total.update(os.fsencode(os.readlink(entry)))
+            total.update(os.fsencode(entry.readlink()))
             continue
         _require_untelling(entry, f"/{name}", is_file=stat.S_ISREG(status.st_mode))
         if status.st_dev != device:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import re
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -42,16 +44,16 @@ OUTPUT_BYTES = 512 * 1024
 """Most bytes of what the command line prints that are kept."""
 SEARCHED: Final = ("bin", "node_modules/.bin", "")
 """Folders below the command line's in which programs are looked for."""
-_QUIET: Final = dict.fromkeys(
-    (
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-        "DISABLE_AUTOUPDATER",
-        "DISABLE_TELEMETRY",
-        "DO_NOT_TRACK",
-        "LITELLM_LOCAL_MODEL_COST_MAP",
-    ),
-    "1",
-)
+_QUIET: Final = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "NO_PROXY": "*",
+}
+"""Variables that keep clients from asking for what is not there."""
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _SUBMITTING = """\
 You work in a Linux container without internet access. /work is your working folder; /task holds the task and is \
 read-only. The task is answered by running Python 3 programs that `import interface`, as described above. Nothing that \
@@ -69,6 +71,8 @@ class Cli:
     """Name of the program, and its arguments, in which ``{prompt}``, ``{prompt_file}``, ``{model}`` and ``{seed}`` are
     replaced."""
     folder: BroughtFolder
+    variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables that the command states before its program's name, with their values."""
     sampling: Sampling = field(default_factory=Sampling)
     takes_steps = False
     own_container = True
@@ -79,15 +83,19 @@ class Cli:
         """A command line, and the folder that it is brought along in.
 
         Args:
-            command: name of the program, and its arguments.
+            command: name of the program, and its arguments; before them, as in a shell, ``NAME=VALUE``.
             folder: the folder; None for the one in which the program is, of which the command then states the path.
 
         Raises:
             UsageError: no folder is given, or it may not be shown.
         """
-        program = Path(command[0]).expanduser()
+        words = tuple(itertools.dropwhile(_VARIABLE.fullmatch, command))
+        variables = tuple(word.partition("=")[::2] for word in command[: len(command) - len(words)])
+        if not words:
+            raise UsageError("the command states variables, and no program after them")
+        program = Path(words[0]).expanduser()
         if folder is None:
-            if "/" not in command[0] or not program.is_file():
+            if "/" not in words[0] or not program.is_file():
                 raise UsageError(
                     "agent 'cli' needs the folder of its command line: give --mount FOLDER, or the program's path as "
                     "the first word of --command"
@@ -95,7 +103,7 @@ class Cli:
             # A program in bin/ needs what is beside that folder.
             folder = program.parent.parent if program.parent.name == "bin" else program.parent
         brought = read_folder(folder)
-        return cls(tuple(_inside(word, folder) for word in command), brought)
+        return cls(tuple(_inside(word, folder) for word in words), brought, variables)
 
     @property
     def isolation(self) -> Isolation:
@@ -129,7 +137,7 @@ class Cli:
         filled = {"{prompt}": prompt, "{prompt_file}": PROMPT_FILE, "{model}": model, "{seed}": str(brief.seed)}
         arguments = {
             "argv": [_filled(word, filled) for word in self.argv],
-            "environment": self._environment(model),
+            "environment": self._environment(model, session.meter.left.wall_s or 0.0),
             "modules": self._modules,
             "prompt": prompt,
             "prompt_file": PROMPT_FILE,
@@ -138,8 +146,13 @@ class Cli:
         }
         return f"from openfingym_agent.brought import run\n\nrun(**{arguments!r})\n"
 
-    def _environment(self, model: str) -> dict[str, str]:
-        """The variables that the command line gets beside those of any program; none comes from this machine."""
+    def _environment(self, model: str, left_s: float) -> dict[str, str]:
+        """The variables that the command line gets beside those of any program; none comes from this machine.
+
+        Args:
+            model: name of the model.
+            left_s: seconds that the rollout has left.
+        """
         folders = [str(PurePosixPath(FOLDER, name)) for name in SEARCHED]
         named = ("ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "OPENFINGYM_MODEL")
         sizes = ("OPUS", "SONNET", "HAIKU")
@@ -150,8 +163,9 @@ class Cli:
             **dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), NO_KEY),
             **dict.fromkeys((*named, *(f"ANTHROPIC_DEFAULT_{size}_MODEL" for size in sizes)), model),
             "HOME": HOME,
-            "NO_PROXY": "*",
+            "OPENFINGYM_DEADLINE": f"{time.time() + left_s:.3f}",
             "PATH": ":".join([*folders, "/usr/local/bin:/usr/bin:/bin"]),
+            **dict(self.variables),
         }
 
     @property

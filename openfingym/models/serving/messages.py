@@ -32,7 +32,7 @@ USED: Final = frozenset(
     ["model", "system", "messages", "tools", "max_tokens", "temperature", "stop_sequences", "stream", "tool_choice"]
 )
 """Fields of a request that are read."""
-REFUSED: Final = frozenset(["mcp_servers", "container", "context_management", "file_ids"])
+REFUSED: Final = frozenset(["mcp_servers", "container", "file_ids"])
 """Fields that ask for more than an answer to this conversation. Any other field is left out."""
 THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
 """Types of blocks that are left out: thoughts are not sent back."""

@@ -55,7 +55,7 @@ def run(
                 with_interpreter(argv), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
         except OSError as error:
-            print(f"{argv[0]}: cannot be run ({error.strerror})", flush=True)
+            os.write(1, f"{argv[0]}: cannot be run ({error.strerror})\n".encode())
             sys.exit(NOT_FOUND)
     assert process.stdout is not None
     reading = threading.Thread(target=_copy, args=(process.stdout.fileno(), output_bytes), daemon=True)

@@ -1,4 +1,4 @@
-"""A shell and its usual programs, for command lines that users bring along, and the libraries that all of these need."""
+"""A shell and its usual programs, for command lines that users bring along, and the libraries that these need."""
 
 from __future__ import annotations
 
