@@ -85,9 +85,7 @@ def test_the_model_answers_what_it_is_asked_and_the_verifier_hears_nothing(
 )  # fmt: skip
 def test_nothing_else_is_answered(gate: Gate, model: Model, upstream: Upstream, method: str, path: str) -> None:
     with client(gate) as http:
-        answer = http.request(
-            method, "/", json={} if method != "GET" else None, extensions={"target": path.encode()}
-        )
+        answer = http.request(method, "/", json={} if method != "GET" else None, extensions={"target": path.encode()})
     assert answer.status_code in {400, 404}
     assert (model.asked, upstream.seen) == ([], [])
 

@@ -8,6 +8,7 @@ which requests are answered; no key is ever here.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ GATE = "/run/openfingym/gate.sock"
 CHUNK = 1 << 16
 NOT_FOUND = 127
 """Exit status where there is no such program, as a shell has it."""
+LINGER_S = 1.0
+"""How long a client has to read an answer that came before it had sent everything, in seconds."""
 LAST_WORDS_S = 1.0
 """How long output is still read once the program has ended, in seconds: something that it left running may hold on."""
 
@@ -115,16 +118,29 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
     except OSError:
         writer.transport.abort()
         return
-    ways = [asyncio.ensure_future(_pump(*way)) for way in ((reader, to_gate), (from_gate, writer))]
+    asked, answered = (asyncio.ensure_future(_pump(*way)) for way in ((reader, to_gate), (from_gate, writer)))
     try:
         # Either end of a connection of HTTP that is closed closes it: neither side goes on speaking by half of one.
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((asked, answered), return_when=asyncio.FIRST_COMPLETED)
+        if answered.done() and not asked.done():
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+            await _linger(reader, writer)
     finally:
-        for way in ways:
+        for way in (asked, answered):
             way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        await asyncio.gather(asked, answered, return_exceptions=True)
         for end in (writer, to_gate):
             end.close()
+
+
+async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Read on for a while, and drop it: a client that is still sending could not read an answer that refuses it."""
+    with contextlib.suppress(TimeoutError, OSError):
+        writer.write_eof()
+        async with asyncio.timeout(LINGER_S):
+            while await reader.read(CHUNK):
+                pass
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

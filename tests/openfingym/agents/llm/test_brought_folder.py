@@ -80,7 +80,10 @@ def _library(folder: Path) -> None:
         (lambda folder: (folder / "bin" / "main").chmod(0o750), "chmod -R a\\+rX"),
         (lambda folder: (folder / "bin").chmod(0o700), "chmod -R a\\+rX"),
         (lambda folder: os.mkfifo(folder / "pipe"), "neither a file nor a folder"),
-        (lambda folder: (folder / ".env").write_text("KEY=sk-very-secret\n"), r"\.env: holds the value of \$MY_API_KEY"),
+        (
+            lambda folder: (folder / ".env").write_text("KEY=sk-very-secret\n"),
+            r"\.env: holds the value of \$MY_API_KEY",
+        ),
     ],
 )
 def test_what_may_not_be_shown(

@@ -160,7 +160,10 @@ PART = st.fixed_dictionaries(
     optional={name: JSON for name in ("text", "id", "name", "input", "content", "tool_use_id", "source", "image_url")},
 )
 MESSAGE = st.fixed_dictionaries(
-    {"role": st.sampled_from(["system", "user", "assistant", "tool"]) | JSON, "content": st.lists(PART, max_size=3) | JSON},
+    {
+        "role": st.sampled_from(["system", "user", "assistant", "tool"]) | JSON,
+        "content": st.lists(PART, max_size=3) | JSON,
+    },
     optional={"tool_calls": JSON, "tool_call_id": JSON},
 )
 
