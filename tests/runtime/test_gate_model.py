@@ -123,7 +123,10 @@ def test_bodies_are_bounded_and_of_json(gate: Gate, model: Model) -> None:
 
 def test_a_gate_that_closes_waits_for_no_answer(keeper: GateKeeper, model: Model) -> None:
     model.hang = True
-    with keeper.open(rollout_id="r1", token="secret", model=model) as gate:
-        with client(gate) as http, pytest.raises(httpx.ReadTimeout):
-            http.post("/v1/messages", json={}, timeout=0.3)
+    with (
+        keeper.open(rollout_id="r1", token="secret", model=model) as gate,
+        client(gate) as http,
+        pytest.raises(httpx.ReadTimeout),
+    ):
+        http.post("/v1/messages", json={}, timeout=0.3)
     assert model.hung_up.wait(10)

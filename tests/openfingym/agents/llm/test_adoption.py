@@ -1,4 +1,4 @@
-"""Conversations that somebody else keeps: each thing that is said is recorded once, and answers go back as they came."""
+"""Conversations that somebody else keeps: what is said is recorded once, and answers go back as they came."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_places_that_may_not_be_shown(where: str, tmp_path: Path, monkeypatch: p
     link = tmp_path / "a link"
     link.symlink_to(places[where])
     for path in (places[where], link):
-        with pytest.raises(UsageError, match="apart|folder of its own"):
+        with pytest.raises(UsageError, match=r"apart|folder of its own"):
             read_folder(path)
 
 

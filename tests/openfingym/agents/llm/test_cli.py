@@ -151,14 +151,16 @@ import glob
 def refused(status, found, *expected):
     assert status in expected, (status, found)
 image = [{"type": "image_url", "image_url": {"url": "https://evil.example/x.png"}}]
-refused(*request("POST", "/v1/chat/completions", {"model": MODEL, "messages": [{"role": "user", "content": image}]}), 400)
+chat, said = "/v1/chat/completions", [{"role": "user", "content": "x"}]
+refused(*request("POST", chat, {"model": MODEL, "messages": [{"role": "user", "content": image}]}), 400)
 refused(*ask("x", tools=[{"type": "web_search"}]), 400)
 refused(*ask("x", store=True), 400)
 refused(*ask("x", previous_response_id="r"), 400)
 refused(*ask("x", n=3), 400)
-refused(*request("POST", "/v1/chat/completions", {"model": "another", "messages": [{"role": "user", "content": "x"}]}), 404)
-refused(*request("POST", "/v1/messages", {"model": "claude-haiku", "messages": [{"role": "user", "content": "x"}]}), 404)
-for path in ("/v1/responses", "/v1/files", "/v1/embeddings", "/v1/assistants", "/v1/rollouts/x/finalize", "/v1/messages/batches"):
+refused(*request("POST", chat, {"model": "another", "messages": said}), 404)
+refused(*request("POST", "/v1/messages", {"model": "claude-haiku", "messages": said}), 404)
+for path in ("responses", "files", "embeddings", "assistants", "rollouts/x/finalize", "messages/batches"):
+    path = "/v1/" + path
     refused(*request("POST", path, {}), 404)
 refused(*request("GET", "/v1/files"), 404)
 refused(*request("POST", "/v1/chat/completions", b"x" * (9 << 20)), 413)
@@ -260,7 +262,8 @@ def test_what_the_endpoint_refuses_is_told(run: Run) -> None:
     def script(body: Json, number: int) -> Json | tuple[int, Json]:
         return refusal("maximum context length is 5") if "long" in json.dumps(body) else HELLO(body, number)  # type: ignore[return-value]
 
-    left, _ = run("status, found = ask('long')\nassert status == 400\nprint(found['error']['code'], ask('x')[0], submit())", script)  # fmt: skip
+    program = "status, found = ask('long')\nassert status == 400\nprint(found['error']['code'], ask('x')[0], submit())"
+    left, _ = run(program, script)
     assert left.result.state == "scored", left.result.reason
     assert "context_length_exceeded 200" in (left.folder / "output.log").read_text()
 
@@ -325,7 +328,7 @@ print("went on")
     [
         ("print('\\x1b[31mno'); sys.exit(3)", "failed", "ended with status 3: [31mno"),
         ("os.kill(os.getpid(), 9)", "failed", "ended with status 137"),
-        ("kept = [bytearray(1 << 28) for _ in range(64)]\nfor part in kept: part[::4096] = b'x' * len(part[::4096])", "*", ""),
+        ("kept = [b'x' * (1 << 28) for _ in range(64)]", "*", ""),
         ("print('x' * (5 << 20)); print('LAST')", "exit", "no submission was accepted"),
     ],
 )  # fmt: skip

@@ -48,8 +48,8 @@ def say(*parts: object, role: str = "user", **more: object) -> ServedRequest:
         {"n": 2},
         {"n": 0},
         {"messages": [{"role": "function", "content": "x", "name": "y"}]},
-        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://evil.example"}}]}]},
-        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://e.example"}}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png,"}}]}]},
         {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "file-1"}}]}]},
         {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": ""}}]}]},
         {"messages": [{"role": "user", "content": [{"type": "TEXT", "text": "x"}]}]},
@@ -120,7 +120,8 @@ def test_nothing_but_messages_tools_and_options_goes_on() -> None:
             {"role": "developer", "content": "Be brief.", "name": canary},
             {"role": "user", "content": [{"type": "text", "text": "Hello", "cache_control": {"x": canary}}]},
             {"role": "assistant", "content": None, "annotations": [canary], "id": canary, "tool_calls": [
-                {"id": "1", "type": "function", "index": canary, "function": {"name": "look", "arguments": "{}", "x": canary}}]},
+                {"id": "1", "type": "function", "index": canary,
+                 "function": {"name": "look", "arguments": "{}", "x": canary}}]},
             {"role": "tool", "tool_call_id": "1", "content": "seen", "url": canary},
         ],
         tools=[{"type": "function", "server": canary, "function": {"name": "look", "strict": True, "url": canary,
@@ -132,9 +133,8 @@ def test_nothing_but_messages_tools_and_options_goes_on() -> None:
     assert canary not in json.dumps(body)
     assert body.keys() == {"model", "messages", "tools", "max_tokens", "stop"}
     assert [message.role for message in said.messages] == ["system", "user", "assistant", "tool"]
-    assert said.tools == (
-        Tool("look", "Look.", {"type": "object", "properties": {"id": {"type": "string"}, "part": {"$ref": "#/$defs/part"}}}),
-    )  # fmt: skip
+    properties = {"id": {"type": "string"}, "part": {"$ref": "#/$defs/part"}}
+    assert said.tools == (Tool("look", "Look.", {"type": "object", "properties": properties}),)
     assert (said.temperature, said.max_tokens, said.stop, said.stream) == (0.5, 9, ("END",), False)
     assert {"metadata", "user", "seed", "top_p", "unheard_of", "response_format", "store"} <= set(said.left_out)
     assert not {"model", "messages", "tools", "temperature"} & set(said.left_out)
@@ -157,7 +157,7 @@ JSON = st.recursive(
 KEYS = st.sampled_from(sorted(chat_completions.USED | chat_completions.REFUSED | messages.USED | messages.REFUSED))
 PART = st.fixed_dictionaries(
     {"type": st.sampled_from(["text", "image_url", "tool_use", "tool_result", "thinking", "document"]) | JSON},
-    optional={name: JSON for name in ("text", "id", "name", "input", "content", "tool_use_id", "source", "image_url")},
+    optional=dict.fromkeys(("text", "id", "name", "input", "content", "tool_use_id", "source", "image_url"), JSON),
 )
 MESSAGE = st.fixed_dictionaries(
     {
@@ -244,8 +244,13 @@ def test_its_client_reads_a_stream(completion: Completion, usage: bool) -> None:
 
 @pytest.mark.parametrize(
     ("status", "error"),
-    [(400, openai.BadRequestError), (404, openai.NotFoundError), (429, openai.RateLimitError), (503, openai.InternalServerError)],
-)  # fmt: skip
+    [
+        (400, openai.BadRequestError),
+        (404, openai.NotFoundError),
+        (429, openai.RateLimitError),
+        (503, openai.InternalServerError),
+    ],
+)
 def test_its_client_reads_an_error(status: int, error: type[openai.APIStatusError]) -> None:
     given = chat_completions.problem("It says so.", status=status, code="some-code", retry_after_s=2)
     assert given.retry_after_s == 2

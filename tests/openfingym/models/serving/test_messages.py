@@ -61,7 +61,7 @@ def test_what_leads_out_of_the_rollout_is_refused(fields: dict[str, object]) -> 
 def test_a_conversation_is_read_and_nothing_else_goes_on() -> None:
     canary = "SMUGGLED"
     found = read(
-        system=[{"type": "text", "text": "Be brief. "}, {"type": "text", "text": "Be kind.", "cache_control": {"x": canary}}],
+        system=[{"type": "text", "text": "Be brief. "}, {"type": "text", "text": "Be kind.", "cache_control": canary}],
         metadata={"user_id": canary}, thinking={"type": canary}, betas=[canary], context_management={"edits": [canary]},
         service_tier=canary, top_k=3, mcp_servers=[],
         messages=[
@@ -76,7 +76,7 @@ def test_a_conversation_is_read_and_nothing_else_goes_on() -> None:
                 {"type": "tool_result", "tool_use_id": "2", "content": [{"type": "text", "text": "seen too"}]},
                 {"type": "text", "text": "Go on."}]},
         ],
-        tools=[{"name": "look", "description": "Look.", "input_schema": {"type": "object"}, "cache_control": {"x": canary}}],
+        tools=[{"name": "look", "description": "Look.", "input_schema": {"type": "object"}, "cache_control": canary}],
         stop_sequences=["END"], temperature=1, stream=True,
     )  # fmt: skip
     assert found.messages == (
@@ -168,8 +168,14 @@ def test_a_stream_builds_up_to_the_same_answer() -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(400, "invalid_request_error"), (402, "billing_error"), (404, "not_found_error"), (429, "rate_limit_error"), (503, "api_error")],
-)  # fmt: skip
+    [
+        (400, "invalid_request_error"),
+        (402, "billing_error"),
+        (404, "not_found_error"),
+        (429, "rate_limit_error"),
+        (503, "api_error"),
+    ],
+)
 def test_an_error(status: int, kind: str) -> None:
     document = json.loads(messages.problem("It says so.", status=status, code="some-code").body)
     assert document == {"type": "error", "error": {"type": kind, "message": "It says so. (some-code)"}}
