@@ -61,7 +61,7 @@ class AdoptedConversations:
         for message, key in zip(messages[len(self._latest.keys) :], keys[len(self._latest.keys) :], strict=True):
             self._record(message)
             self._latest.keys.append(key)
-        return tuple(self._latest.answers.get(place, message) for place, message in enumerate(messages))
+        return tuple(_sendable(self._latest.answers.get(place, message)) for place, message in enumerate(messages))
 
     def answered(self, message: Message) -> None:
         """Take in the model's answer to the conversation that was adopted last, which stands last in the record."""
@@ -87,6 +87,15 @@ class AdoptedConversations:
     def _note_calls(self, calls: Sequence[ToolCall]) -> None:
         position = len(self._transcript.turns) - 1
         self._latest.calls |= {call.id: position for call in calls}
+
+
+def _sendable(message: Message) -> Message:
+    """A message in a form that every endpoint takes: an answer is not empty, and its calls are well-formed."""
+    if message.role != "assistant":
+        return message
+    if not (message.content or message.tool_calls):
+        return Message("assistant", "(nothing)")
+    return replace(message, tool_calls=tuple(call.sendable() for call in message.tool_calls))
 
 
 def _key(message: Message) -> Key:

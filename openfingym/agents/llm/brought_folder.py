@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -32,7 +33,7 @@ SERIES: Final = ("statsmodels/datasets/", "arch/data/")
 """Folders of libraries with historical series, which may hold a task's hidden rows."""
 CODE: Final = frozenset({".py", ".pyi", ".so", ".pyc"})
 UNRELATED: Final = frozenset({"__pycache__", ".git"})
-"""Folders that are no part of what a command line does."""
+"""Folders that are shown, and are no part of what a command line does."""
 
 
 @dataclass(frozen=True)
@@ -86,26 +87,41 @@ def _require_apart(path: Path, runs: Path) -> None:
 
 def _digest(path: Path) -> str:
     """SHA-256 of everything in a folder; every entry is checked on the way."""
-    total, secrets, device = hashlib.sha256(), _secrets(), path.stat().st_dev
+    total, secrets = hashlib.sha256(), _secrets()
+    _require_no_mounts(path)
     for count, entry in enumerate(_entries(path), 1):
         if count > MOST_FILES:
             raise UsageError(f"{path}: holds more than {MOST_FILES} files; give the folder of the command line alone")
         name, status = entry.relative_to(path).as_posix(), entry.lstat()
-        total.update(f"{name}\0{stat.S_IFMT(status.st_mode)}\0".encode("utf-8", "surrogateescape"))
-        if stat.S_ISLNK(status.st_mode):
-            total.update(os.fsencode(entry.readlink()))
-            continue
         _require_untelling(entry, f"/{name}", is_file=stat.S_ISREG(status.st_mode))
-        if status.st_dev != device:
-            raise UsageError(f"{entry}: is another file system, mounted there; give a folder without mounts in it")
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            raise UsageError(f"{entry}: is neither a file nor a folder nor a link; take it out")
-        wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(status.st_mode) else 0)
-        if status.st_mode & wanted != wanted:
-            raise UsageError(f"{entry}: the agent's user could not read it; run: chmod -R a+rX {path}")
-        if stat.S_ISREG(status.st_mode):
-            total.update(_content_digest(entry, status.st_size, secrets))
+        content = b""
+        if stat.S_ISLNK(status.st_mode):
+            content = os.fsencode(entry.readlink())
+        else:
+            _require_readable(path, entry, status.st_mode)
+            if stat.S_ISREG(status.st_mode):
+                content = _content_digest(entry, status.st_size, secrets)
+        if UNRELATED.isdisjoint(entry.relative_to(path).parts):
+            total.update(f"{name}\0{stat.S_IFMT(status.st_mode)}\0".encode("utf-8", "surrogateescape") + content)
     return total.hexdigest()
+
+
+def _require_no_mounts(path: Path) -> None:
+    """Refuse a folder in which others are mounted, which would be shown, too."""
+    with contextlib.suppress(FileNotFoundError):  # not Linux, where nothing is shown to a sandbox
+        for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            place = Path(line.split()[4].replace("\\040", " "))
+            if path in place.parents:
+                raise UsageError(f"{place}: is mounted in {path}; give a folder without mounts in it")
+
+
+def _require_readable(path: Path, entry: Path, mode: int) -> None:
+    """Refuse what is neither a file nor a folder, or what the agent's user could not read."""
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise UsageError(f"{entry}: is neither a file nor a folder nor a link; take it out")
+    wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+    if mode & wanted != wanted:
+        raise UsageError(f"{entry}: the agent's user could not read it; run: chmod -R a+rX {path}")
 
 
 def _require_untelling(entry: Path, name: str, *, is_file: bool) -> None:
@@ -121,7 +137,7 @@ def _require_untelling(entry: Path, name: str, *, is_file: bool) -> None:
 def _entries(path: Path) -> Iterator[Path]:
     """Everything below a folder, in an order that is the same on every machine; links are not followed."""
     for root, folders, files in os.walk(path):
-        folders[:] = sorted(name for name in folders if name not in UNRELATED)
+        folders.sort()
         for name in sorted([*folders, *files]):
             yield Path(root, name)
 

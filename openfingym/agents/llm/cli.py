@@ -121,7 +121,7 @@ class Cli:
                 )
             except asyncio.CancelledError:
                 # It chooses when to ask: a request that it makes at the end of its time must not look like an outage.
-                session.asker.forgive_short_wait(OUTAGE_S)
+                session.asker.forgive_short_wait(min(OUTAGE_S, (session.meter.allowance.wall_s or 0.0) / 2))
                 raise
         if route.failure is not None:
             raise route.failure

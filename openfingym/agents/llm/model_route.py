@@ -23,6 +23,8 @@ WAIT_S = 2
 MODELS: Final = "/v1/models"
 FORMS: Final[dict[str, ModuleType]] = {chat_completions.PATH: chat_completions, messages.PATH: messages}
 """The interfaces that are spoken, by the path of their requests."""
+MOST_REFUSED = 100
+"""Requests that may be refused before the rollout ends."""
 NOTED = 200
 """Most notes on requests that were refused or read in part."""
 GRACE_S = 10.0
@@ -60,6 +62,7 @@ class ModelRoute:
         self._waiting = 0
         self._answers = 0
         self._notes = 0
+        self._refusals = 0
         self._works = False
         """Whether the endpoint is known to answer requests."""
         self._tasks: set[asyncio.Task[ServedAnswer]] = set()
@@ -111,7 +114,7 @@ class ModelRoute:
                 request: ServedRequest = form.read(body)
                 self._require_model(request)
             except RefusedRequestError as refused:
-                self._note(f"refused: {refused}")
+                self._refused(f"refused: {refused}")
                 return self._problem(form, str(refused), refused.status, refused.code)
             try:
                 self._check_limits(request)
@@ -121,7 +124,7 @@ class ModelRoute:
                 self._end(ended)
                 return self._problem(form, f"{ended}; nothing more is answered", 402, f"limit-{ended.ending.how}")
             except ModelRefusedError as refused:
-                self._note(f"refused by the model's endpoint: {refused}")
+                self._refused(f"refused by the model's endpoint: {refused}")
                 code = "context_length_exceeded" if refused.reason == "context-too-long" else refused.reason
                 return self._problem(form, str(refused), 400, code)
             except ModelUnavailableError as error:
@@ -207,6 +210,13 @@ class ModelRoute:
         self._works = True
         if isinstance(error, ModelUnavailableError):
             raise ModelRefusedError(f"the model gave no answer to this request: {error}", reason="bad-request")
+
+    def _refused(self, why: str) -> None:
+        """Note that a request was refused; each takes time of this process or of the endpoint, and no turn."""
+        self._note(why)
+        self._refusals += 1
+        if self._refusals >= MOST_REFUSED:
+            self._end(Ended("bad-calls", f"{self._refusals} requests to its model were refused, the last: {why}"))
 
     def _end(self, ended: Ended) -> None:
         """End the rollout soon: the program is told first, and may submit what it has."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openfingym.agents.llm.adoption import AdoptedConversations
+from openfingym.agents.llm.adoption import MOST_CONVERSATIONS, AdoptedConversations
 from openfingym.agents.llm.transcript import Transcript
 from openfingym.models import Completion, Message, ToolCall, Usage
 
@@ -45,7 +45,8 @@ def test_what_goes_on_is_recorded_once() -> None:
     assert recorder.said == [
         ("system", "You are one."), ("user", "Do it."), ("assistant", "One."), ("user", "More."), ("assistant", "Two."),
     ]  # fmt: skip
-    assert sent[2] is first
+    assert sent[2] == first
+    assert sent[2].reasoning == "kept on this side"
 
 
 def test_results_belong_to_their_calls_however_their_ids_repeat() -> None:
@@ -90,3 +91,44 @@ def test_a_result_of_no_call_is_still_on_record() -> None:
     recorder = Recorder()
     recorder.ask([TASK, result("unheard-of", "slipped in")], answer("One."))
     assert ("user", "slipped in") in recorder.said
+
+
+def test_what_goes_on_is_what_every_endpoint_takes() -> None:
+    recorder = Recorder()
+    bad = ToolCall("1", "look at", "no JSON")
+    recorder.ask([TASK], answer("", bad))
+    said = [TASK, Message("assistant", "", (bad,)), result("1", "unreadable")]
+    recorder.ask(said, Message("assistant"))
+    sent = recorder.ask([*said, Message("assistant"), Message("user", "Go on.")], answer("Done."))
+    assert sent[1].tool_calls == (ToolCall("1", "look_at", '{"unreadable": "no JSON"}'),)
+    # The thoughts of its own answer are still there, for an endpoint that wants them back.
+    assert sent[1].reasoning == "kept on this side"
+    assert sent[3].content == "(nothing)"
+    assert len(recorder.said) == 5
+
+
+def test_the_longest_beginning_counts() -> None:
+    recorder = Recorder()
+    recorder.ask([TASK], answer("One."))
+    recorder.ask([TASK, Message("assistant", "One."), Message("user", "More.")], answer("Two."))
+    before = len(recorder.said)
+    # The same beginning once more: nothing of it is new, and the answer is another one.
+    again = [TASK, Message("assistant", "One."), Message("user", "More."), Message("assistant", "Two.")]
+    recorder.ask(again, answer("Three."))
+    assert [text for _, text in recorder.said[before:]] == ["Three."]
+
+
+def test_of_many_conversations_those_that_went_on_last_are_known() -> None:
+    recorder = Recorder()
+    kept = [Message("user", "kept"), Message("assistant", "Yes.")]
+    recorder.ask(kept[:1], answer("Yes."))
+    for number in range(MOST_CONVERSATIONS - 1):
+        recorder.ask([Message("user", str(number))], answer("Yes."))
+    recorder.ask([*kept, Message("user", "On.")], answer("Yes."))
+    recorder.ask([Message("user", "one more")], answer("Yes."))
+    said = len(recorder.said)
+    # It went on, so the oldest of the others was given up in its place, and is recorded anew.
+    recorder.ask([*kept, Message("user", "On."), Message("assistant", "Yes."), Message("user", "On.")], answer("Yes."))
+    assert len(recorder.said) == said + 2
+    recorder.ask([Message("user", "0"), Message("assistant", "Yes."), Message("user", "On.")], answer("Yes."))
+    assert len(recorder.said) == said + 2 + 4

@@ -64,6 +64,11 @@ def _series(folder: Path) -> None:
     (folder / "statsmodels" / "datasets" / "macrodata" / "macrodata.csv").write_text("1")
 
 
+def _at(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o755)
+    path.write_text(text)
+
+
 def _library(folder: Path) -> None:
     (folder / "site" / "openfingym").mkdir(parents=True)
     (folder / "site" / "openfingym" / "version.py").write_text("")
@@ -80,6 +85,8 @@ def _library(folder: Path) -> None:
         (lambda folder: (folder / "bin" / "main").chmod(0o750), "chmod -R a\\+rX"),
         (lambda folder: (folder / "bin").chmod(0o700), "chmod -R a\\+rX"),
         (lambda folder: os.mkfifo(folder / "pipe"), "neither a file nor a folder"),
+        (lambda folder: _at(folder / ".git" / "config", "url = https://sk-very-secret@example"), "MY_API_KEY"),
+        (lambda folder: _at(folder / "__pycache__" / "truth.json", "{}"), "hidden half of a task"),
         (
             lambda folder: (folder / ".env").write_text("KEY=sk-very-secret\n"),
             r"\.env: holds the value of \$MY_API_KEY",

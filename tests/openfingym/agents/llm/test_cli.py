@@ -221,6 +221,13 @@ def test_limits_hold_and_what_was_submitted_counts(run: Run, limits: dict[str, i
 
 
 @pytest.mark.sandbox
+def test_requests_that_are_refused_are_not_without_end(run: Run) -> None:
+    left, _ = run("codes = [request('POST', '/v1/messages', b'{')[0] for _ in range(150)]\nprint(sorted(set(codes)))")
+    assert (left.result.state, left.result.boundary, left.result.ended_by) == ("rejected", "protocol", "bad-calls")
+    assert "100 requests to its model were refused" in str(left.result.reason)
+
+
+@pytest.mark.sandbox
 def test_a_limit_ends_what_does_not_end_itself(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("openfingym.agents.llm.model_route.GRACE_S", 0.5)
     left, _ = run("import time\nwhile True: ask('x'); time.sleep(0.1)", allowance=Allowance(turns=1))
@@ -276,7 +283,7 @@ def test_asking_late_is_no_outage(run: Run) -> None:
         released.wait(60)
         return completion({"role": "assistant", "content": "Hello."})
 
-    left, _ = run("ask('x')", slow, allowance=Allowance(wall_s=3.0))
+    left, _ = run("import time; time.sleep(2.4); ask('x')", slow, allowance=Allowance(wall_s=4.0))
     released.set()
     assert (left.result.state, left.result.boundary, left.result.ended_by) == ("rejected", "agent", "wall")
 
