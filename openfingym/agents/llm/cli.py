@@ -105,6 +105,15 @@ class Cli:
         brought = read_folder(folder)
         return cls(tuple(_inside(word, folder) for word in words), brought, variables)
 
+    def describe(self) -> dict[str, object]:
+        """What it is, for a run's ``config.json``: of variables only the names, since values may be secrets."""
+        return {
+            "command": list(self.argv),
+            "variables": [name for name, _value in self.variables],
+            "folder": self.folder.path,
+            "folder_sha256": self.folder.digest,
+        }
+
     @property
     def isolation(self) -> Isolation:
         """What of it runs in isolation: its loop as well as its programs, but for its model."""

@@ -127,6 +127,9 @@ def played(left: Left, endpoint: Scripted, backend: str) -> None:
     assert record.messages[2].reasoning == "Hm."
     assert [tool.name for tool in record.tools] == ["sh"]
     assert left.config["model"] == "my/model"
+    described = left.config["command_line"]
+    assert isinstance(described, dict)
+    assert (described["command"][0], described["variables"], len(described["folder_sha256"])) == ("main", [], 64)
     # What went out was made anew: the rollout's seed, no more than was allowed, and nothing else.
     first, second, third = endpoint.bodies
     assert first.keys() == {"model", "messages", "tools", "max_tokens", "seed", "temperature"}
