@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from openfingym.trajectory import read_rollout
+
 from ..conftest import required
 
 required("minisweagent")

@@ -259,5 +259,26 @@ def test_its_client_reads_an_error(status: int, error: type[openai.APIStatusErro
     assert raised.value.code == "some-code"
 
 
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(400, "invalid_request_error"), (402, "insufficient_quota"), (404, "invalid_request_error"),
+     (429, "rate_limit_error"), (500, "server_error"), (503, "server_error")],
+)  # fmt: skip
+def test_kinds_of_errors(status: int, kind: str) -> None:
+    document = json.loads(chat_completions.problem("It says so.", status=status, code="some-code").body)
+    assert document == {"error": {"message": "It says so.", "type": kind, "param": None, "code": "some-code"}}
+
+
+def test_thoughts_are_told_where_there_are_any() -> None:
+    for completion, thought in ((ANSWERS[2], "Hm."), (ANSWERS[0], None)):
+        document = json.loads(chat_completions.write(completion, read(), 1).body)
+        assert document["choices"][0]["message"].get("reasoning_content") == thought
+
+
+@pytest.mark.parametrize("value", [0, 2, 0.0, 2.0])
+def test_the_ends_of_the_range_of_temperatures(value: float) -> None:
+    assert read(temperature=value).temperature == value
+
+
 def test_its_client_lists_the_one_model() -> None:
     assert [model.id for model in client(chat_completions.models("my/model")).models.list()] == ["my/model"]
