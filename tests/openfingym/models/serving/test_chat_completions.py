@@ -202,6 +202,7 @@ def test_its_client_reads_a_whole_answer(completion: Completion) -> None:
     given = chat_completions.write(completion, read(), 3)
     answer = client(given).chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}])
     choice, said = answer.choices[0], completion.message
+    assert choice.index == 0
     refused = completion.finish_reason == "refusal"
     assert (answer.id, answer.model) == ("chatcmpl-3", "m")
     assert choice.finish_reason == ("stop" if refused else completion.finish_reason)
@@ -228,6 +229,7 @@ def test_its_client_reads_a_stream(completion: Completion, usage: bool) -> None:
     )
     chunks = list(stream)
     deltas = [choice for chunk in chunks for choice in chunk.choices]
+    assert {choice.index for choice in deltas} == {0}
     text = "".join(choice.delta.content or choice.delta.refusal or "" for choice in deltas)
     calls = [call for choice in deltas for call in choice.delta.tool_calls or ()]
     assert text == completion.message.content
