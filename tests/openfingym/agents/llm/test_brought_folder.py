@@ -41,12 +41,17 @@ def test_it_is_known_by_what_is_in_it(folder: Path, tmp_path: Path) -> None:
         lambda: (folder / "bin" / "main").rename(folder / "bin" / "again"),
         lambda: (folder / "empty").mkdir(mode=0o755),
         lambda: (folder / "linked").symlink_to("/etc/shadow"),
-        lambda: (folder / "linked").unlink() or (folder / "linked").symlink_to("/etc/passwd"),
+        lambda: _link_anew(folder / "linked", "/etc/passwd"),
     ]
     for change in changes:
         change()
         seen.add(read_folder(folder).digest)
     assert len(seen) == 6
+
+
+def _link_anew(path: Path, aim: str) -> None:
+    path.unlink()
+    path.symlink_to(aim)
 
 
 def _task(folder: Path) -> None:
