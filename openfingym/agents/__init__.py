@@ -71,6 +71,7 @@ def resolve(
     *,
     command: Sequence[str] | None = None,
     files: str | Path | None = None,
+    mount: str | Path | None = None,
 ) -> Agent:
     """Turn an agent's name into an :class:`Agent`.
 
@@ -78,8 +79,10 @@ def resolve(
         agent: the name of a built-in or an installed agent, with settings behind it where it takes any, such as
             ``react:votes=3``; or an agent, which is returned as it is.
         program: path of the program's source; for ``script`` only.
-        command: name of the command's program, and its arguments; for ``command`` only.
+        command: name of the command's program, and its arguments; for ``command`` and ``cli`` only.
         files: folder whose files go into the container, where the command is run then; for ``command`` only.
+        mount: folder of the command line, which is shown inside; for ``cli`` only. None for the folder of its program,
+            where the command states the program's path.
 
     Raises:
         UsageError: no agent has that name, or the program is missing, unreadable or given to an agent that takes none.
@@ -97,10 +100,12 @@ def resolve(
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join([*BUILTIN, *others])}"
         raise UsageError(f"no agent is named {agent!r}; {hint}")
     _require_matching_arguments(agent, program=program is not None, command=command is not None)
-    if command is not None:
-        return _command(command, files)
-    if files is not None:
+    if files is not None and agent != "command":
         raise UsageError(f"--files goes with --agent command, not with {agent!r}")
+    if mount is not None and agent != "cli":
+        raise UsageError(f"--mount goes with --agent cli, not with {agent!r}")
+    if command is not None:
+        return _command(command, files) if agent == "command" else _cli(command, mount)
     if agent in others:
         return load_installed(others[agent]).agent
     if BUILTIN[agent].role == "model":
@@ -127,11 +132,11 @@ def _require_matching_arguments(agent: str, *, program: bool, command: bool) -> 
             if program
             else "agent 'script' needs a program: give --program FILE"
         )
-    if (agent == "command") != command:
+    if (agent in WITH_COMMAND) != command:
         raise UsageError(
-            f"--command goes with --agent command, not with {agent!r}"
+            f"--command goes with --agent command or --agent cli, not with {agent!r}"
             if command
-            else "agent 'command' needs a command: give --command 'PROGRAM ARGUMENT...'"
+            else f"agent {agent!r} needs a command: give --command 'PROGRAM ARGUMENT...'"
         )
 
 
@@ -149,6 +154,8 @@ def _model_agent(name: str, settings: str | None) -> Agent:
     return Agent(f"{name}:{stated}" if stated else name, "model", acts=acts)
 
 
+WITH_COMMAND = ("command", "cli")
+"""Agents that are a command of the user's: on this machine or as text files inside, or a command line inside."""
 WITH_TOOLS = ("react", "deep-research")
 """Agents that answer questions with tools, which can be taken from them."""
 
@@ -195,9 +202,11 @@ def with_sampling(
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if not agent.asks_model or not changes:
         return agent
-    from openfingym.agents.llm import Answerer, CodeBlock, DeepResearch, OneShot, React
+    from openfingym.agents.llm import Answerer, Cli, CodeBlock, DeepResearch, OneShot, React
 
-    if not isinstance(agent.acts, Answerer | CodeBlock | DeepResearch | OneShot | React):
+    if isinstance(agent.acts, Cli) and append_only:
+        raise UsageError(f"agent {agent.name!r} keeps its own conversations, and may rewrite them: drop append-only")
+    if not isinstance(agent.acts, Answerer | Cli | CodeBlock | DeepResearch | OneShot | React):
         raise UsageError(f"agent {agent.name!r} asks its model in its own way: its sampling cannot be set")
     return replace(agent, acts=replace(agent.acts, sampling=replace(agent.acts.sampling, **changes)))
 
@@ -267,6 +276,14 @@ def _command(command: Sequence[str], files: str | Path | None) -> Agent:
         raise UsageError("a command is the name of a program, and arguments; found nothing")
     inside = () if files is None else read_files(Path(files))
     return Agent("command", "command", acts=Command(tuple(command), inside=files is not None, files=inside))
+
+
+def _cli(command: Sequence[str], mount: str | Path | None) -> Agent:
+    from openfingym.agents.llm.cli import Cli
+
+    if not command or not all(command):
+        raise UsageError("a command is the name of a program, and arguments; found nothing")
+    return Agent("cli", "model", acts=Cli.of(tuple(command), None if mount is None else Path(mount)))
 
 
 def read_program(path: Path) -> str:

@@ -128,6 +128,7 @@ _RECORDS = (
     Builtin("codeblock", "one code block a turn, whose output the model reads", "model", "all"),
     Builtin("script", "your own program, given with --program", "yours", "all"),
     Builtin("command", "your own agent, given with --command", "yours", "all"),
+    Builtin("cli", "a coding command line of yours, inside, with its model through the gate", "yours", "all"),
 )
 BUILTIN: Mapping[str, Builtin] = MappingProxyType({record.name: record for record in _RECORDS})
 """The built-in agents by name."""

@@ -52,6 +52,7 @@ AGENTS = (
     "codeblock",
     "script",
     "command",
+    "cli",
 )
 """The names in :data:`openfingym.agents.BUILTIN`."""
 STATES = ("scored", "rejected", "deferred", "void", "error")

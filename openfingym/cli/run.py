@@ -57,6 +57,7 @@ class AgentOptions:
     program: Path | None
     command: str | None
     files: Path | None
+    mount: Path | None
 
     def resolved(self) -> Agent:
         """The agent that the options name.
@@ -71,6 +72,7 @@ class AgentOptions:
             self.program,
             command=shlex.split(self.command) if self.command is not None else None,
             files=self.files,
+            mount=self.mount,
         )
 
 
@@ -108,13 +110,21 @@ class SessionOptions:
 )
 @program_option
 @click.option(
-    "--command", help="Your own agent, a command that talks JSON over stdin and stdout, with --agent command."
+    "--command",
+    help="Your own agent: with --agent command, a command that talks JSON over stdin and stdout; with --agent cli, a "
+    "coding command line that is run in the container and reads the task from stdin, or as {prompt}.",
 )
 @click.option(
     "--files",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of --command's own text files, copied to /work in the container, where it is run then: without "
     "network, and with `import interface` instead of JSON. Such as --files my-agent --command 'python3 main.py'.",
+)
+@click.option(
+    "--mount",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the command line of --agent cli, shown in the container at /opt/cli, read-only; default: that of "
+    "the program which --command names by its path.",
 )
 @model_options()
 @backend_option("How the program is isolated.")

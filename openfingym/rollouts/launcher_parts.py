@@ -165,6 +165,8 @@ class LauncherParts:
 
         backend, line, conversations = self.backend_for(agent), self.line_of(package), self.conversations()
         assert backend is not None, "the oracle needs no workspace"
+        if getattr(agent.acts, "own_container", False):
+            return
         # Outside of the lock, which is not reentrant: the gate keeper is made under it.
         gates = self.gate_keeper(line)
         with self._lock:

@@ -41,6 +41,9 @@ class AgentChoice(Section):
     files: str | None = None
     """Folder whose files are copied into the container, in which the command is then run; relative to the plan."""
 
+    mount: str | None = None
+    """Folder of a coding command line, which runs in the container and asks the plan's models; relative to the plan."""
+
     _lists = field_validator("command", mode="before")(as_tuple)
 
     @model_validator(mode="after")
@@ -50,6 +53,8 @@ class AgentChoice(Section):
             raise ValueError(f"{self.name!r} is a built-in agent; give yours another name")
         if self.files is not None and self.command is None:
             raise ValueError(f"{self.name!r} has files, which go with a command")
+        if self.mount is not None and (self.command is None or self.files is not None):
+            raise ValueError(f"{self.name!r} has a mount, which goes with a command and without files")
         if self.program is not None and self.command is not None:
             raise ValueError(f"{self.name!r} has both a program and a command; give one of them")
         if own and not re.match(TASK_NAME, self.name):
@@ -344,6 +349,8 @@ def _relative_to(folder: Path, data: dict[str, object]) -> dict[str, object]:
     agents = data.get("agents")
     if isinstance(agents, list):
         data = data | {
-            "agents": [placed(agent, "program", "files") if isinstance(agent, dict) else agent for agent in agents]
+            "agents": [
+                placed(agent, "program", "files", "mount") if isinstance(agent, dict) else agent for agent in agents
+            ]
         }
     return placed(data, "prices")

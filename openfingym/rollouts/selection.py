@@ -132,7 +132,9 @@ def _agent(choice: AgentChoice, program: Path | None) -> Agent:
     if choice.program is not None:
         return Agent(choice.name, "program", read_program(Path(choice.program)))
     if choice.command is not None:
-        return replace(resolve("command", command=choice.command, files=choice.files), name=choice.name)
+        kind = "command" if choice.mount is None else "cli"
+        agent = resolve(kind, command=choice.command, files=choice.files, mount=choice.mount)
+        return replace(agent, name=choice.name)
     return resolve(choice.name, program if choice.name == "script" else None)
 
 

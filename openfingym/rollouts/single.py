@@ -29,6 +29,7 @@ def run(
     *,
     program: str | Path | None = None,
     command: Sequence[str] | None = None,
+    mount: str | Path | None = None,
     model: str | ModelSpec | LanguageModel | None = None,
     allowance: Allowance | None = None,
     backend: str = "auto",
@@ -47,7 +48,8 @@ def run(
         task: a task's name, its folder, or a task.
         agent: a built-in agent's name, as in :data:`openfingym.agents.BUILTIN`, or an agent.
         program: path of your program, with ``agent="script"``.
-        command: program and arguments of your own agent, with ``agent="command"``.
+        command: program and arguments of your own agent, with ``agent="command"`` or ``agent="cli"``.
+        mount: folder of a coding command line, with ``agent="cli"``.
         model: the language model of an agent that asks one: its name, such as ``stand-in/competent``, its name with an
             endpoint, or an object that answers (:meth:`Launcher.run` says in which thread); None for other agents.
         allowance: what an agent with a model may spend; None for the defaults of the task.
@@ -73,7 +75,7 @@ def run(
         OpenFinGymError: see :mod:`openfingym.errors`. A failure of the machinery during the rollout is
             returned as a result in state ``error``.
     """
-    resolved = resolve(agent, program, command=command)
+    resolved = resolve(agent, program, command=command, mount=mount)
     if isinstance(model, str):
         from openfingym.models.spec import ModelSpec
 

@@ -117,6 +117,8 @@ class WorkspacePool:
             UsageError: the task was never announced, or the pool is closed.
             RuntimeFailureError: no workspace can be started.
         """
+        from openfingym_runtime.gate import MAX_BODY_BYTES, MAX_CALLS
+
         shelf = self._shelves.get(ticket.task_digest)
         if shelf is None or self._closed:
             raise UsageError(
@@ -124,13 +126,13 @@ class WorkspacePool:
             )
         shelf.expected = max(0, shelf.expected - 1)
         workspace = await self._next(shelf)
-        bounds = {"max_body_bytes": max_body_bytes, "max_calls": max_calls}
         try:
             workspace.gate = self._gates.open(
                 rollout_id=ticket.rollout_id,
                 token=ticket.token,
                 directory=workspace.directory,
-                **{name: bound for name, bound in bounds.items() if bound is not None},
+                max_body_bytes=MAX_BODY_BYTES if max_body_bytes is None else max_body_bytes,
+                max_calls=MAX_CALLS if max_calls is None else max_calls,
             )
             workspace.cleanup.callback(workspace.gate.close)
             workspace.assign(ticket.rollout_id, seed=seed, timeout_s=shelf.limits.timeout_s)

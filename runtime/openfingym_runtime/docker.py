@@ -17,7 +17,7 @@ from openfingym.machine import Libraries
 from openfingym_runtime import docker_container, docker_engine, images, owned_directory, views
 from openfingym_runtime.docker_ending import ContainerEnding
 from openfingym_runtime.docker_output import CANCEL_CHECK_S, Output, follow
-from openfingym_runtime.job import EndedBy, Job, Outcome
+from openfingym_runtime.job import BROUGHT, EndedBy, Job, Outcome
 from openfingym_runtime.owner import is_alive
 from openfingym_runtime.users import NOBODY, own_user
 
@@ -97,6 +97,7 @@ class DockerBackend:
         docker_container.check_readable(job)
         with (
             views.view(job.task_files) as shown,
+            views.view({} if job.brought is None else {BROUGHT: job.brought}) as brought,
             docker_engine.failures(),
             owned_directory.owned_directory() as folder,
             docker_engine.client(engine.api_version) as api,
@@ -110,7 +111,12 @@ class DockerBackend:
             user = own_user() if engine.own_users else NOBODY
             deadline = time.time() + job.limits.timeout_s
             config = docker_container.config(
-                replace(job, task_files=shown), engine.image_id, engine.image_environment, program, user, deadline
+                replace(job, task_files=shown, brought=brought.get(BROUGHT)),
+                engine.image_id,
+                engine.image_environment,
+                program,
+                user,
+                deadline,
             )
             with self._container(api, config, docker_container.name_of(job)) as container:
                 return _execute(api, container, job)

@@ -10,7 +10,7 @@ from typing import Any
 
 from openfingym.errors import RuntimeFailureError
 from openfingym_runtime.docker_seccomp import profile
-from openfingym_runtime.job import Job, program_environment
+from openfingym_runtime.job import BROUGHT, Job, program_environment
 from openfingym_runtime.owner import owner_id
 
 OWNER_LABEL = "openfingym.owner"
@@ -28,6 +28,9 @@ BYTES_PER_INODE = 16 * 1024
 """Bytes of a tmpfs for each file that it may hold: empty files take none of its size, but memory of the kernel."""
 SHARED_MEMORY_MIB = 64
 """Size of ``/dev/shm``."""
+TCP_BUFFERS = dict.fromkeys(("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"), "4096 16384 65536")
+"""Least, usual and most bytes that a TCP socket may hold in each direction: control groups of version 1 do not count
+them as a container's memory."""
 OPEN_FILES = 1024
 """Descriptors that one process may have open."""
 
@@ -136,7 +139,7 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
         "CgroupnsMode": "private",
         "ReadonlyRootfs": True,
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges:true", f"seccomp={profile()}"],
+        "SecurityOpt": ["no-new-privileges:true", f"seccomp={profile(tcp=job.brought is not None)}"],
         "MaskedPaths": list(MASKED),
         "ReadonlyPaths": list(READ_ONLY),
         "Memory": limits.memory_mb * MIB,
@@ -148,6 +151,7 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
         "OomScoreAdj": 500,
         "ShmSize": min(SHARED_MEMORY_MIB, limits.storage_mb) * MIB,
         "Tmpfs": {"/work": scratch, "/tmp": scratch},  # noqa: S108 (inside the container)
+        "Sysctls": {} if job.brought is None else TCP_BUFFERS,
         "Ulimits": [
             {"Name": "nofile", "Soft": OPEN_FILES, "Hard": OPEN_FILES},
             {"Name": "core", "Soft": 0, "Hard": 0},
@@ -160,6 +164,7 @@ def _host_config(job: Job, program: Path, user: int) -> dict[str, Any]:
             _bind(program, "/agent/program.py"),
             _bind(job.gate_directory, "/run/openfingym"),
             *(_bind(path, f"/task/{name}") for name, path in job.task_files.items()),
+            *([] if job.brought is None else [_bind(job.brought, BROUGHT)]),
         ],
     }
 

@@ -1,7 +1,8 @@
 """The system calls that an agent's program may make in a container: an allow-list, stricter than the engine's own.
 
 A call that is not named fails with EPERM. Compared with Docker's default profile there are no sockets
-but AF_UNIX, no tracing, no keyrings, no io_uring, no BPF, no System V IPC, and no new namespaces.
+but AF_UNIX (and those of TCP where a job needs its loopback interface), no tracing, no keyrings, no io_uring,
+no BPF, no System V IPC, and no new namespaces.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from functools import cache
 
 from openfingym_runtime.sandbox.inside import arguments
 
-AF_UNIX = 1
+AF_UNIX, AF_INET = 1, 2
+SOCK_STREAM, SOCK_TYPE = 1, 0xF
 NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET."""
 
@@ -47,7 +49,7 @@ timer_gettime timer_settime times tkill uname vfork wait4 waitid
 """
 SOCKETS = """
 accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg sendmmsg sendmsg
-sendto setsockopt shutdown
+sendto shutdown
 """
 
 
@@ -70,9 +72,33 @@ def _granted(names: list[str], *args: dict[str, object]) -> dict[str, object]:
     return {"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": 0, "args": list(args)}
 
 
+def _sockets(*, tcp: bool) -> list[dict[str, object]]:
+    """The rules for sockets and their options."""
+    unix = _allow(["socket", "socketpair"], _equals(0, AF_UNIX))
+    if not tcp:
+        return [unix, _allow(["setsockopt"])]
+    stream = {"index": 1, "value": SOCK_TYPE, "valueTwo": SOCK_STREAM, "op": "SCMP_CMP_MASKED_EQ"}
+    options = {arguments.SOL_SOCKET: arguments.SOCKET_OPTIONS, arguments.IPPROTO_TCP: arguments.TCP_OPTIONS}
+    return [
+        unix,
+        *(_allow(["socket"], _equals(0, AF_INET), stream, _equals(2, number)) for number in arguments.TCP_PROTOCOLS),
+        *(
+            _allow(["setsockopt"], _equals(1, level), _equals(2, option))
+            for level, allowed in options.items()
+            for option in allowed
+        ),
+        # The sizes of buffers, which stay as they are.
+        *(_granted(["setsockopt"], _equals(1, arguments.SOL_SOCKET), _equals(2, option)) for option in (7, 8)),
+    ]
+
+
 @cache
-def profile() -> str:
-    """The profile as JSON, as the engine's ``seccomp=`` option takes it."""
+def profile(*, tcp: bool = False) -> str:
+    """The profile as JSON, as the engine's ``seccomp=`` option takes it.
+
+    Args:
+        tcp: whether sockets of TCP may be made, by which the processes of a container speak to each other.
+    """
     plain = sorted({name for group in (FILES, WAITING, MEMORY, PROCESSES, SOCKETS) for name in group.split()})
     # Here the limit on CPU time is a quota, so a program may choose among the cores. In the sandbox the cores that it
     # may run on are its limit, and the call is denied.
@@ -87,7 +113,7 @@ def profile() -> str:
         _granted(["fadvise64"], _equals(3, arguments.ADVICE_IGNORED)),
         _allow(["preadv2"], _without(5, arguments.CACHED_ONLY)),
         *(_allow([name], _equals(place, 0)) for name, place in own_process.items()),
-        _allow(["socket", "socketpair"], _equals(0, AF_UNIX)),
+        *_sockets(tcp=tcp),
         _allow(["clone"], _without(0, NEW_NAMESPACES)),
         # Its flags sit in memory, where a filter cannot look; libc falls back to clone on ENOSYS.
         {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},

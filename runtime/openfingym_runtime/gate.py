@@ -14,7 +14,7 @@ import itertools
 import os
 import re
 import threading
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -27,12 +27,20 @@ from openfingym_runtime.gate_request import LIVE, GateRequest, Refusal
 from openfingym_runtime.relay import accept_of, new_key
 from openfingym_runtime.upstream import LiveConnection, Upstream, UpstreamAddress, UpstreamAnswer
 
+ModelHandler = Callable[[str, bytes], Awaitable[UpstreamAnswer]]
+"""Answers a request to the model, given its path and its body. It is called on the keeper's event loop, and cancelled
+where the gate closes."""
+
 SOCKET_NAME = "gate.sock"
 MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_CALLS = 10_000
 """Requests and WebSocket frames of one rollout that are forwarded, unless its opener sets another number."""
 MAX_CONNECTIONS = 8
 """Connections that an agent may have open at once; each takes a file descriptor of the launcher."""
+MODEL_CONNECTIONS = 16
+"""The same where a model answers too: clients keep connections to it open."""
+MODEL_REQUESTS = 20_000
+"""Most requests of one rollout to its model, also those that come to nothing."""
 
 UNAVAILABLE = Refusal(503, "verifier-unavailable", "the verifier does not answer; this is no fault of the agent")
 CALLS_SPENT = Refusal(403, "call-limit", "this rollout has made all the calls it may make")
@@ -49,7 +57,15 @@ class Gate:
     """One rollout's gate. Use as a context manager, or call :meth:`close`."""
 
     def __init__(
-        self, keeper: GateKeeper, *, rollout_id: str, directory: Path, token: str, max_body_bytes: int, max_calls: int
+        self,
+        keeper: GateKeeper,
+        *,
+        rollout_id: str,
+        directory: Path,
+        token: str,
+        max_body_bytes: int,
+        max_calls: int,
+        model: ModelHandler | None = None,
     ) -> None:
         self.rollout_id = rollout_id
         self.directory = directory
@@ -69,10 +85,13 @@ class Gate:
         self._keeper = keeper
         self._authorization = f"Authorization: Bearer {token}\r\n".encode("ascii")
         self._max_calls = max_calls
+        self._model = model
+        self._model_requests = 0
         self._server: asyncio.AbstractServer | None = None
         self._keeping = Gatekeeping(
             max_body_bytes=max_body_bytes,
-            max_connections=MAX_CONNECTIONS,
+            max_connections=MAX_CONNECTIONS if model is None else MODEL_CONNECTIONS,
+            with_model=model is not None,
             forward=self._forward,
             open_live=self._open_live,
             spend=self._spend,
@@ -112,6 +131,8 @@ class Gate:
             connection.abort()
 
     async def _forward(self, request: GateRequest) -> UpstreamAnswer:
+        if self._model is not None and request.for_model:
+            return await self._ask_model(self._model, request)
         if not self._spend(1):
             return CALLS_SPENT.answer()
         # The token is added here and never sent inside; of the agent's own headers only those on an allow-list go on.
@@ -129,6 +150,14 @@ class Gate:
         # An accepted POST may have returned feedback; such a rollout is not run again after a failure of ours.
         self.told |= request.method == b"POST" and answer.status < 300
         return answer
+
+    async def _ask_model(self, model: ModelHandler, request: GateRequest) -> UpstreamAnswer:
+        """Have the model answer; the rollout's token, and the verifier, have no part in it."""
+        self._model_requests += 1
+        if self._model_requests > MODEL_REQUESTS:
+            self.refused += 1
+            return CALLS_SPENT.answer()
+        return await model(request.target.partition(b"?")[0].decode("ascii"), b"".join(request.body))
 
     async def _open_live(self) -> LiveConnection | UpstreamAnswer:
         if not self._spend(1):
@@ -221,6 +250,7 @@ class GateKeeper:
         max_body_bytes: int = MAX_BODY_BYTES,
         max_calls: int = MAX_CALLS,
         directory: Path | None = None,
+        model: ModelHandler | None = None,
     ) -> Gate:
         """Open the gate of a rollout.
 
@@ -231,6 +261,7 @@ class GateKeeper:
             max_calls: number of requests and frames that are forwarded before the gate refuses.
             directory: a folder that :meth:`reserve` made, for this gate alone; None makes one. It is removed with the
                 gate.
+            model: answers requests to the rollout's model; None where programs may reach none.
 
         Raises:
             UsageError: the keeper is closed, or the token cannot be a bearer token.
@@ -250,6 +281,7 @@ class GateKeeper:
                 token=token,
                 max_body_bytes=max_body_bytes,
                 max_calls=max_calls,
+                model=model,
             )
             self._gates.add(gate)
             try:

@@ -49,6 +49,8 @@ class Gatekeeping:
     """Length of the longest request body, and of the longest message of a WebSocket."""
     max_connections: int
     """Connections that may be open at once."""
+    with_model: bool
+    """Whether a model answers requests too."""
     forward: Callable[[GateRequest], Awaitable[UpstreamAnswer]]
     """Sends a request to the verifier, and returns the answer for the agent."""
     open_live: Callable[[], Awaitable[LiveConnection | UpstreamAnswer]]
@@ -125,7 +127,7 @@ class GateConnection(asyncio.Protocol):
                 self._refusal = HEADERS_TOO_LARGE
             # Twice the longest body leaves room for the framing of chunks. What is longer has chunk extensions or
             # trailers without end, which the parser reads and counts towards nothing.
-            elif self._request.raw_bytes > 2 * self._gate.max_body_bytes + HEADER_BYTES:
+            elif self._request.raw_bytes > 2 * self._request.limit(self._gate.max_body_bytes) + HEADER_BYTES:
                 self._refusal = MALFORMED
         if self._refusal is not None and self._task is None:
             self._refuse(self._refusal)
@@ -202,7 +204,11 @@ class GateConnection(asyncio.Protocol):
             return
         # Measured once more, as the head alone: all of it may have come in the one read that was just parsed.
         size = len(request.target) + sum(len(name) + len(value) + 4 for name, value in request.headers.items())
-        self._refusal = HEADERS_TOO_LARGE if size > HEADER_BYTES else request.refusal(self._gate.max_body_bytes)
+        self._refusal = (
+            HEADERS_TOO_LARGE
+            if size > HEADER_BYTES
+            else request.refusal(self._gate.max_body_bytes, with_model=self._gate.with_model)
+        )
         self._arm(BODY_TIMEOUT_S)
         if self._refusal is None and request.headers.get(b"expect", b"").lower() == b"100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -212,13 +218,13 @@ class GateConnection(asyncio.Protocol):
         request = self._request
         if request is None or self._refusal is not None:
             return
-        limit = self._gate.max_body_bytes
+        limit = request.limit(self._gate.max_body_bytes)
         request.body_bytes += len(data)
         self._gate.buffered_bytes += len(data)
         if request.body_bytes > limit:
             self._refusal = too_large(limit)
         # Otherwise each of several connections could hold a body of the full length in the launcher's memory.
-        elif self._gate.buffered_bytes > CONCURRENT_BODIES * limit:
+        elif self._gate.buffered_bytes > CONCURRENT_BODIES * max(limit, self._gate.max_body_bytes):
             self._refusal = TOO_MANY
         else:
             request.body.append(data)

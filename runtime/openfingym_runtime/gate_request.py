@@ -20,6 +20,19 @@ ROUTES = frozenset(
     }
 )
 """Methods and targets that are forwarded; nothing else is."""
+MODEL_ROUTES = frozenset(
+    {
+        (b"GET", b"/v1/models"),
+        (b"POST", b"/v1/chat/completions"),
+        (b"POST", b"/v1/messages"),
+        # As the clients of some command lines spell it.
+        (b"POST", b"/v1/messages?beta=true"),
+    }
+)
+"""Methods and targets that the model answers, where a gate has one: whole answers and streams, and nothing else that
+an endpoint may offer."""
+MODEL_BODY_BYTES = 8 * 1024 * 1024
+"""Longest body of a request to the model: several times what fits into a model's context."""
 JSON = frozenset({routes.JSON.encode()})
 CONTENT_TYPES = frozenset(media_type.encode() for media_type in routes.MEDIA_TYPES)
 """Content types of a submission."""
@@ -56,6 +69,11 @@ NOT_FOUND = Refusal(
     "the gate serves GET /v1/task and /v1/rollout, POST /v1/submissions, /v1/episodes and /v1/steps, "
     "a WebSocket at /v1/episodes/live, and nothing else",
 )
+NO_SUCH_MODEL_ROUTE = Refusal(
+    404,
+    "not-found",
+    "the model answers POST /v1/chat/completions, POST /v1/messages and GET /v1/models, and nothing else",
+)
 NO_HANDSHAKE = Refusal(400, "malformed-request", "expected a WebSocket handshake: RFC 6455, version 13")
 MALFORMED = Refusal(400, "malformed-request", "not a well-formed HTTP/1.1 request")
 HEADERS_TOO_LARGE = Refusal(431, "headers-too-large", f"request headers may take {HEADER_BYTES} bytes")
@@ -84,6 +102,15 @@ class GateRequest:
         """Whether the request asks for the WebSocket."""
         return self.target == LIVE
 
+    @property
+    def for_model(self) -> bool:
+        """Whether the request is one that a model answers."""
+        return (self.method, self.target) in MODEL_ROUTES
+
+    def limit(self, max_body_bytes: int) -> int:
+        """The longest body that the request may have, where one for the verifier may have ``max_body_bytes``."""
+        return MODEL_BODY_BYTES if self.for_model else max_body_bytes
+
     def forwarded_headers(self) -> bytes:
         """The header lines that go on to the verifier."""
         if self.method != b"POST":
@@ -93,8 +120,13 @@ class GateRequest:
         key = self.headers.get(b"idempotency-key") or uuid.uuid4().hex.encode()
         return b"Content-Type: %s\r\nIdempotency-Key: %s\r\n" % (media_type, key)
 
-    def refusal(self, max_body_bytes: int) -> Refusal | None:
-        """Why the gate does not forward a request with this head, or None."""
+    def refusal(self, max_body_bytes: int, *, with_model: bool = False) -> Refusal | None:
+        """Why the gate does not forward a request with this head, or None.
+
+        Args:
+            max_body_bytes: length of the longest body that goes to the verifier.
+            with_model: whether the gate has a model.
+        """
         length = self.headers.get(b"content-length", b"0")
         coding = self.headers.get(b"transfer-encoding")
         # If gate and verifier disagree about where a body ends, a second request can be smuggled in behind it. So a
@@ -108,20 +140,22 @@ class GateRequest:
             return MALFORMED
         # Compared byte by byte with the list: nothing is decoded or normalized first, so that no other spelling of a
         # route can pass.
-        if (self.method, self.target) not in ROUTES or (b"upgrade" in self.headers and not self.is_live):
-            return NOT_FOUND
+        known = (self.method, self.target) in ROUTES or (with_model and self.for_model)
+        if not known or (b"upgrade" in self.headers and not self.is_live):
+            return NO_SUCH_MODEL_ROUTE if with_model and self.method == b"POST" else NOT_FOUND
         if self.is_live and not is_handshake(self.headers):
             return NO_HANDSHAKE
         # Servers differ in whether they read the body of a GET, which is another way to smuggle a request.
         if self.method == b"GET":
             return MALFORMED if int(length) or coding is not None else None
-        if int(length) > max_body_bytes:
-            return too_large(max_body_bytes)
+        if int(length) > self.limit(max_body_bytes):
+            return too_large(self.limit(max_body_bytes))
         types = CONTENT_TYPES if self.target == SUBMISSIONS else JSON
         if self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower() not in types:
             accepted = b", ".join(sorted(types)).decode()
             return Refusal(415, "unsupported-media-type", f"Content-Type must be one of {accepted}")
-        key = self.headers.get(b"idempotency-key")
+        # Of a request to the model no header goes on.
+        key = None if self.for_model else self.headers.get(b"idempotency-key")
         if key is not None and not is_idempotency_key(key.decode("latin-1")):
             return Refusal(400, "malformed-request", KEY_RULE)
         return None
@@ -132,5 +166,5 @@ def too_large(max_body_bytes: int) -> Refusal:
     return Refusal(
         413,
         "payload-too-large",
-        f"a request body may have {max_body_bytes} bytes; send .npy for the smallest float64 body",
+        f"a request body may have {max_body_bytes} bytes; submissions: send .npy for the smallest float64 body",
     )

@@ -7,6 +7,7 @@ Inside a container or sandbox an agent's program always finds the same files::
     /work                                                     its working folder: empty, writable, bounded
     /tmp                                                      empty, writable and bounded too
     /run/openfingym/gate.sock                                 the only way out
+    /opt/cli                                                  read-only; what the user brought along, where it did
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Literal, Protocol
 
 from openfingym.machine import Libraries
 
+BROUGHT = "/opt/cli"
+"""Where a folder that the user brought along is shown."""
 EndedBy = Literal["exit", "timeout", "memory", "output", "cancelled"]
 """Why a program stopped: on its own, at one of its limits, or because the caller asked."""
 
@@ -54,6 +57,10 @@ class Job:
     gate_directory: Path
     """Host folder holding ``gate.sock``; shown read-only at ``/run/openfingym``."""
     limits: Limits
+    brought: Path | None = None
+    """Real path of a host folder with a command line that the user brought along, shown read-only at :data:`BROUGHT`;
+    None without one. With it come a shell with its usual programs, and TCP between the job's own processes, since such
+    programs speak to their model by the loopback interface. No other interface is there."""
     seed: int = 0
     """Seed for the program's random draws, which it finds in ``OPENFINGYM_SEED``."""
     cancel: threading.Event = field(default_factory=threading.Event)

@@ -75,7 +75,8 @@ def view(files: Mapping[str, Path]) -> Iterator[dict[str, Path]]:
 def _state(path: Path) -> Iterator[Hashable]:
     """The metadata by which one state of the files is told from another, without reading them."""
     for entry in (path, *sorted(path.rglob("*"))) if path.is_dir() else (path,):
-        info = entry.stat()
+        # A link within a folder is shown as a link, and may lead nowhere.
+        info = entry.stat(follow_symlinks=entry == path)
         yield str(entry), info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_mode
 
 

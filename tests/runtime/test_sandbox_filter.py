@@ -52,7 +52,7 @@ CALLS = {
 }
 
 
-def judge(machine: str, call: str | int, *arguments: int, audit: int | None = None) -> int:
+def judge(machine: str, call: str | int, *arguments: int, audit: int | None = None, tcp: bool = False) -> int:
     """Run the filter on one call, as a plain interpreter of classic BPF would."""
     number = call if isinstance(call, int) else CALLS[call][0 if machine == "x86_64" else 1]
     words = {0: number, 4: AUDIT[machine] if audit is None else audit}
@@ -60,7 +60,7 @@ def judge(machine: str, call: str | int, *arguments: int, audit: int | None = No
         value = arguments[place] if place < len(arguments) else 0
         words[16 + 8 * place] = value & 0xFFFFFFFF
         words[20 + 8 * place] = value >> 32
-    code = seccomp.program(machine)
+    code = seccomp.program(machine, tcp=tcp)
     accumulator = position = 0
     while True:
         operation, if_true, if_false, constant = code[position]
@@ -119,6 +119,31 @@ def judge(machine: str, call: str | int, *arguments: int, audit: int | None = No
 )  # fmt: skip
 def test_verdict(machine: str, verdict: int, call: str | int, arguments: tuple[int, ...]) -> None:
     assert judge(machine, call, *arguments) == verdict
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    ("verdict", "call", "arguments"),
+    [
+        (ALLOWED, "socket", (2, 1, 0)), (ALLOWED, "socket", (2, 1 | 0o2004000, 6)), (ALLOWED, "socket", (1, 1)),
+        # UDP, raw, MPTCP, SMC, version 6, netlink, packets, vsock
+        (EPERM, "socket", (2, 2, 0)), (EPERM, "socket", (2, 2, 17)), (EPERM, "socket", (2, 3, 1)),
+        (EPERM, "socket", (2, 1, 262)), (EPERM, "socket", (2, 1, 256)), (EPERM, "socket", (2, 5, 6)),
+        (EPERM, "socket", (10, 1, 0)), (EPERM, "socket", (16, 3, 4)), (EPERM, "socket", (17, 3, 0)),
+        (EPERM, "socket", (40, 1, 0)), (EPERM, "socket", (43, 1, 0)), (EPERM, "socket", (1, 2)),
+        (EPERM, "socketpair", (2, 1, 0)), (ALLOWED, "socketpair", (1, 1)),
+        (ALLOWED, "setsockopt", (3, 6, 1)), (ALLOWED, "setsockopt", (3, 1, 2)), (ALLOWED, "setsockopt", (3, 1, 9)),
+        (GRANTED, "setsockopt", (3, 1, 7)), (GRANTED, "setsockopt", (3, 1, 8)),
+        # protocols on top of TCP, repair, zero copies, filters, memory, and the options of other levels
+        (EPERM, "setsockopt", (3, 6, 31)), (EPERM, "setsockopt", (3, 6, 19)), (EPERM, "setsockopt", (3, 6, 35)),
+        (EPERM, "setsockopt", (3, 1, 60)), (EPERM, "setsockopt", (3, 1, 26)), (EPERM, "setsockopt", (3, 1, 51)),
+        (EPERM, "setsockopt", (3, 1, 33)), (EPERM, "setsockopt", (3, 1, 73)), (EPERM, "setsockopt", (3, 6, 7)),
+        (EPERM, "setsockopt", (3, 0, 1)), (EPERM, "setsockopt", (3, 41, 26)), (EPERM, "setsockopt", (3, 282, 1)),
+        (EPERM, "unshare", ()), (EPERM, "ptrace", ()), (ENOSYS, "clone3", ()), (ALLOWED, "read", ()),
+    ],
+)  # fmt: skip
+def test_verdict_with_tcp(machine: str, verdict: int, call: str | int, arguments: tuple[int, ...]) -> None:
+    assert judge(machine, call, *arguments, tcp=True) == verdict
 
 
 @pytest.mark.parametrize("machine", MACHINES)

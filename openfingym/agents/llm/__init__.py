@@ -30,6 +30,7 @@ from types import MappingProxyType
 
 from openfingym.agents.llm.answerer import Answerer
 from openfingym.agents.llm.asking import Sampling
+from openfingym.agents.llm.cli import Cli
 from openfingym.agents.llm.codeblock import CodeBlock
 from openfingym.agents.llm.command import Command
 from openfingym.agents.llm.ending import ConversationEnding, Ended
@@ -44,6 +45,7 @@ __all__ = [
     "Answerer",
     "Answering",
     "Assignment",
+    "Cli",
     "CodeBlock",
     "Command",
     "Conversation",

@@ -11,7 +11,7 @@ from openfingym.errors import ModelRefusedError, ModelUnavailableError
 from openfingym.models.growth import GrowthWatch
 from openfingym.models.messages import Completion, Message, Tool
 from openfingym.models.meter import Allowance, Meter
-from openfingym.models.model import LanguageModel
+from openfingym.models.model import CompletionOptions, LanguageModel
 from openfingym.models.text_tools import ToolModel
 
 OUTAGE_S = 300.0
@@ -52,6 +52,12 @@ class ModelAsker:
         self._waiting_since: float | None = None
 
     @property
+    def name(self) -> str:
+        """The model's own name."""
+        assert self._watch is not None, "who asks a model is run with one"
+        return self._watch.name
+
+    @property
     def rewritten(self) -> int | None:
         """Requests that did not extend the one before and its answer; None where no model is asked."""
         return None if self._watch is None else self._watch.rewritten
@@ -68,25 +74,10 @@ class ModelAsker:
             Ended: a limit is reached, or the model's endpoint refuses the conversation.
             ModelUnavailableError: no answer can be had.
         """
-        assert self._watch is not None, "who asks a model is run with one"
         self.check_limits()
-        left = self._meter.left
-        # An answer is paid for before it is counted, so it may not take more than is left.
-        most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))
-        # The watch is inside, so that it compares what goes over the wire.
-        asked = ToolModel(self._watch, text=sampling.text_tools, append_only=sampling.append_only)
-        # Not reset where the request is cancelled: by waited_s, a timeout tells whether an endpoint was away.
-        self._waiting_since = time.monotonic()
         try:
-            completion = await asked.complete(
-                messages,
-                tools=offered,
-                max_tokens=most,
-                temperature=sampling.temperature,
-                seed=self._seed,
-            )
+            return await self.complete(messages, offered, sampling)
         except ModelRefusedError as error:
-            self._waiting_since = None
             if error.reason == "bad-call":
                 return None
             # With append_only the model's own answers went back as they were, and may be what is refused: then the
@@ -96,8 +87,47 @@ class ModelAsker:
                     how, f"its endpoint does not take back what it answered, and nothing is rewritten: {error}"
                 ) from None
             raise _meaning(error, tools=bool(offered)) from error
+
+    async def complete(
+        self, messages: Sequence[Message], offered: Sequence[Tool], sampling: Sampling, *, stop: Sequence[str] = ()
+    ) -> Completion:
+        """The model's answer, within the tokens that are left; other limits are not looked at.
+
+        Args:
+            messages: the conversation so far.
+            offered: tools that the model may call.
+            sampling: sampling parameters of the request.
+            stop: texts at which the answer ends.
+
+        Raises:
+            ModelRefusedError: the model's endpoint refuses the request.
+            ModelUnavailableError: no answer can be had.
+        """
+        assert self._watch is not None, "who asks a model is run with one"
+        left = self._meter.left
+        # An answer is paid for before it is counted, so it may not take more than is left.
+        most = sampling.reply_tokens if left.tokens is None else max(1, min(sampling.reply_tokens, left.tokens))
+        # The watch is inside, so that it compares what goes over the wire.
+        asked = ToolModel(self._watch, text=sampling.text_tools, append_only=sampling.append_only)
+        # Not reset where the request is cancelled: by waited_s, a timeout tells whether an endpoint was away.
+        self._waiting_since = time.monotonic()
+        options: CompletionOptions = {"max_tokens": most, "temperature": sampling.temperature, "seed": self._seed}
+        if stop:
+            options["stop"] = stop
+        try:
+            completion = await asked.complete(messages, tools=offered, **options)
+        except ModelRefusedError:
+            self._waiting_since = None
+            raise
         self._waiting_since = None
         return completion
+
+    def forgive_short_wait(self, longest_s: float) -> None:
+        """Do not take an answer that has been waited for less than so many seconds for a sign that its endpoint is
+        away, where whoever asks chooses when to ask.
+        """
+        if self.waited_s is not None and self.waited_s < longest_s:
+            self._waiting_since = None
 
     def check_limits(self) -> None:
         """Raise :class:`Ended` where a limit is reached."""

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.asking import Sampling
+from openfingym.agents.llm.cli import Cli
 from openfingym.agents.llm.playing import PlayedConversation, PreparedRollout, play
 from openfingym.agents.llm.program_runner import ProgramRunner
 from openfingym.agents.llm.session import Assignment, Conversation, Listener, ModelAgent
@@ -111,6 +112,7 @@ class ModelSetup:
             "answering": asdict(answering) if isinstance(answering, Answering) else None,
             "prices": self.prices.describe(self.spec.name) if self.spec else None,
             "allowance": asdict(self.allowance),
+            **({"command_line": self.agent.describe()} if isinstance(self.agent, Cli) else {}),
         }
 
 

@@ -134,7 +134,7 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
         ending=ending,
         failure=failure,
         turns=tuple(session.turns),
-        tools=tools.offered if _offered(session) else (),
+        tools=_offered(session),
         rewards=tuple(stepped.rewards) if stepped else (),
         spent=session.meter.spent,
         program=programs.program,
@@ -201,10 +201,10 @@ def _excused(limit: asyncio.Timeout, meter: Meter) -> Iterator[None]:
         limit.reschedule(end + took)
 
 
-def _offered(session: Conversation) -> bool:
-    """Whether tools were part of the conversation."""
-    return (
-        session.tools.player is not None
-        or session.tools.questions is not None
-        or any(turn.tool_calls for turn in session.turns)
-    )
+def _offered(session: Conversation) -> tuple[Tool, ...]:
+    """The tools that were part of the conversation."""
+    if session.offered_inside is not None:
+        return session.offered_inside
+    called = any(turn.tool_calls for turn in session.turns)
+    tools = session.tools
+    return tools.offered if tools.player is not None or tools.questions is not None or called else ()

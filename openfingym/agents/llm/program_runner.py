@@ -6,19 +6,21 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.agents.llm.ending import Ended
 from openfingym.errors import OpenFinGymError
 from openfingym.workspace import Execution, Workspace, WorkspaceError, open_workspace
 from openfingym.workspace.job_thread import JobThread
+from openfingym.workspace.starting import STARTING_LIMIT_S
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
     from openfingym.verifiers.client import RolloutTicket
     from openfingym.workspace import WorkspacePool
-    from openfingym_runtime.gate import Gate, GateKeeper
-    from openfingym_runtime.job import Backend, Limits, Outcome
+    from openfingym_runtime.gate import Gate, GateKeeper, ModelHandler
+    from openfingym_runtime.job import Backend, Job, Limits, Outcome
 
 MAX_LOG_BYTES = 4 * 1024 * 1024
 """Most bytes that are kept of what the programs of one rollout print."""
@@ -104,6 +106,11 @@ class ProgramRunner:
         self._stack = contextlib.AsyncExitStack()
 
     @property
+    def output_bytes(self) -> int:
+        """Most bytes that one program may print."""
+        return self._limits.output_bytes
+
+    @property
     def calls(self) -> int:
         """Requests that programs made of the verifier so far."""
         return self._gate.calls if self._gate else 0
@@ -164,7 +171,7 @@ class ProgramRunner:
         Raises:
             RuntimeFailureError: our machinery failed, not the program.
         """
-        from openfingym_runtime.job import Job, Outcome
+        from openfingym_runtime.job import Outcome
 
         self.program = program
         if self._pool is not None:
@@ -178,30 +185,70 @@ class ProgramRunner:
             status = -9 if execution.ended_by == "killed" else execution.exit_code
             self.outcome = Outcome(ended_by, status, execution.output.encode(), execution.wall_s)
         else:
-            job = Job(
-                rollout_id=self._ticket.rollout_id,
-                program=program,
-                task_files=self._package.agent_view(self._backend.libraries()),
-                gate_directory=self._open_gate().directory,
-                limits=self._limits,
-                seed=self._seed,
-            )
-            running = JobThread(self._backend, job)
-            try:
-                with self.our_time():
-                    await running.begun()
+            self.outcome = await self._run_job(self._job(program, self._open_gate()))
+        return self._kept(self.outcome)
+
+    async def run_brought(self, program: str, folder: Path, model: ModelHandler, over: asyncio.Event) -> Outcome:
+        """Run a program of ours that runs a command line of the user's, in a container or sandbox of its own that lives
+        as long as the rollout.
+
+        Args:
+            program: source of the program.
+            folder: the folder that the user brought along, which is shown to the program.
+            model: answers its requests to the rollout's model; called on the gate's event loop.
+            over: set to end the program.
+
+        Raises:
+            RuntimeFailureError: our machinery failed, not the program.
+        """
+        job = self._job(program, self._open_gate(model))
+        limits = replace(self._limits, timeout_s=self._wall_s + STARTING_LIMIT_S)
+        running = asyncio.ensure_future(self._run_job(replace(job, limits=limits, brought=folder)))
+        ending = asyncio.ensure_future(over.wait())
+        try:
+            await asyncio.wait((running, ending), return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                job.cancel.set()
+            return self._kept(await running)
+        finally:
+            for task in (running, ending):
+                task.cancel()
+            await asyncio.gather(running, ending, return_exceptions=True)
+
+    def _job(self, program: str, gate: Gate) -> Job:
+        from openfingym_runtime.job import Job
+
+        return Job(
+            rollout_id=self._ticket.rollout_id,
+            program=program,
+            task_files=self._package.agent_view(self._backend.libraries()),
+            gate_directory=gate.directory,
+            limits=self._limits,
+            seed=self._seed,
+        )
+
+    async def _run_job(self, job: Job) -> Outcome:
+        """Run a job to its end; one that is cancelled has ended when this does."""
+        running = JobThread(self._backend, job)
+        try:
+            with self.our_time():
+                await running.begun()
+            return await running.finished()
+        except asyncio.CancelledError:
+            running.cancel()
+            # Its end is waited for, since the gate must not close under a program that still runs.
+            with contextlib.suppress(OpenFinGymError):
                 self.outcome = await running.finished()
-            except asyncio.CancelledError:
-                running.cancel()
-                # Its end is waited for, since the gate must not close under a program that still runs.
-                with contextlib.suppress(OpenFinGymError):
-                    self.outcome = await running.finished()
-                raise
-        self.execution_s += self.outcome.wall_s
-        output = self.outcome.output.decode(errors="replace")
-        self.ends.append(ProgramEnd.of(self.outcome.ended_by, self.outcome.exit_code, output))
+            raise
+
+    def _kept(self, outcome: Outcome) -> Outcome:
+        """The outcome of the rollout's one program, which is kept with what it printed."""
+        self.outcome = outcome
+        self.execution_s += outcome.wall_s
+        output = outcome.output.decode(errors="replace")
+        self.ends.append(ProgramEnd.of(outcome.ended_by, outcome.exit_code, output))
         self.write(output)
-        return self.outcome
+        return outcome
 
     def require_alive(self, ended_by: str) -> None:
         """End the rollout where its workspace is no more.
@@ -239,13 +286,14 @@ class ProgramRunner:
         )
         return await self._stack.enter_async_context(workspace)
 
-    def _open_gate(self) -> Gate:
+    def _open_gate(self, model: ModelHandler | None = None) -> Gate:
         self._gate = self._stack.enter_context(
             self._gates.open(
                 rollout_id=self._ticket.rollout_id,
                 token=self._ticket.token,
                 max_body_bytes=self._body,
                 max_calls=self._calls,
+                model=model,
             )
         )
         return self._gate

@@ -19,7 +19,7 @@ from openfingym.agents.llm.transcript import Transcript
 from openfingym.agents.llm.usefulness import Usefulness
 from openfingym.errors import ModelUnavailableError, UsageError
 from openfingym.models.driven import Stopped
-from openfingym.models.messages import Completion, Message, ToolCall
+from openfingym.models.messages import Completion, Message, Tool, ToolCall
 from openfingym.models.meter import Allowance, Meter
 from openfingym.models.model import LanguageModel
 from openfingym.models.text_tools import HOW_TO_CALL
@@ -74,6 +74,8 @@ class Conversation:
         tools: the tools that can be called, and whether the task is answered.
         meter: what may be spent, and what was spent so far.
         asker: asks the model, within what may still be spent.
+        offered_inside: tools that a program of the agent's own, inside, has offered its model; None where the agent's
+            loop is on this side.
     """
 
     def __init__(
@@ -88,11 +90,17 @@ class Conversation:
         self.brief = brief
         self.tools = tools
         self.meter = meter
+        self.offered_inside: tuple[Tool, ...] | None = None
         self.asker = ModelAsker(model, meter, seed=brief.seed)
         self._transcript = Transcript(listener)
         self._offering = False
         """Whether the model was offered tools when it was last asked."""
         self._usefulness = Usefulness(meter.allowance.useless)
+
+    @property
+    def transcript(self) -> Transcript:
+        """The record, and the messages that the model is shown."""
+        return self._transcript
 
     @property
     def turns(self) -> list[Turn]:
@@ -103,6 +111,11 @@ class Conversation:
     def messages(self) -> list[Message]:
         """What the model has been told and has said, as it would be shown it next."""
         return self._transcript.messages
+
+    @property
+    def limits(self) -> str:
+        """The limits in one line; empty where there is none."""
+        return _limits(self.meter.allowance)
 
     @property
     def prompt_sha256(self) -> str | None:
@@ -120,9 +133,7 @@ class Conversation:
 
     def present(self, *more: str) -> None:
         """Send the task and the limits, with what else the agent wants to say first between the two."""
-        self.tell(
-            "\n\n".join(part for part in (self.brief.instruction.strip(), *more, _limits(self.meter.allowance)) if part)
-        )
+        self.tell("\n\n".join(part for part in (self.brief.instruction.strip(), *more, self.limits) if part))
 
     def begin(self, text: str, *, system: str, sampling: Sampling) -> None:
         """Begin a conversation about something else, in which the model is shown nothing that came before. A
@@ -174,7 +185,7 @@ class Conversation:
             try:
                 completion = await self.asker.ask(shown, offered, sampling)
             except Stopped as stopped:
-                raise await self._stopped(str(stopped)) from None
+                raise await self.stopped(str(stopped)) from None
             # None: the endpoint itself could not read the call that the model wrote, so that there is no message.
             if completion is None and anything:
                 return Message("assistant", "")
@@ -346,7 +357,7 @@ class Conversation:
         self.useless(how, f"{told} {HOW_TO_CALL}" if self._offering else told)
         return False
 
-    async def _stopped(self, why: str) -> Ended:
+    async def stopped(self, why: str) -> Ended:
         """How the rollout ends where whoever answers for a driven model has ended the conversation."""
         if await self.tools.answered():
             return Ended("finished", "it answered the task")

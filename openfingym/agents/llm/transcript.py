@@ -77,6 +77,11 @@ class Transcript:
         self._listen(index)
         self._messages.append(Message("tool", text, tool_call_id=call_id))
 
+    def attach(self, position: int, call_id: str, text: str) -> None:
+        """Record the result of a call of the message at ``position`` of the record, which was made elsewhere."""
+        self.turns[position] = self.turns[position].with_result(call_id, text)
+        self._listen(position)
+
     def close_calls(self) -> None:
         """Give every call of the latest answer that has no result the result that it was not done."""
         # Endpoints refuse a conversation in which a call has no result.

@@ -31,6 +31,8 @@ finds none reads ``/task/instruction.md``.
 
 - ``run_python(code)``: runs a program in ``/work``, with the task's ``interface``; answers what it prints.
 - ``read_file(path)``, ``write_file(path, content)``: in the container.
+- any tool with an argument ``command``, where ``run_python`` is not offered: a shell, in which it runs programs that
+  submit by themselves.
 - ``submit(path)``: submits the array in a ``.npy`` file below ``/work``; answers the feedback or what is wrong.
 - ``start_episode(practice)``: begins an episode of a sequential task, and answers the first observation. Without
   this tool, whoever offers ``step`` has begun.

@@ -12,6 +12,8 @@ INSTRUCTION = "/task/instruction.md"
 """Path of the task's instruction in the container."""
 ANSWER = "predictions.npy"
 """File below ``/work`` in which the program leaves its predictions."""
+FAREWELL = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+"""Command at which mini-swe-agent ends."""
 WAIT = 20
 """Steps that pass between two orders: about a month of days."""
 
@@ -50,6 +52,9 @@ class Competent:
         if brief.sequential and "step" in request.tools:
             return step(request, brief)
         if "run_python" not in request.tools:
+            shell = next((name for name, arguments in request.tools.items() if arguments >= {"command"}), None)
+            if shell is not None:
+                return in_shell(request, brief, shell)
             return Reply("There is no tool that runs a program, so I cannot answer.")
         runs = request.called("run_python")
         submits = "submit" in request.tools and not brief.sequential
@@ -62,6 +67,19 @@ class Competent:
         if submits and not request.called("submit"):
             return Reply("I submit this.", (Call("submit", {"path": ANSWER}),))
         return Reply("The answer is submitted, and I leave it at that.")
+
+
+def in_shell(request: CompletionRequest, brief: InstructionFacts, tool: str) -> Reply:
+    """What is done with one tool that runs commands of a shell, as coding command lines offer: look, then submit."""
+    runs = request.called(tool)
+    if runs < 2:
+        program = (LOOK, brief.program(SUBMIT))[runs].rstrip()
+        said = ("First a look at what there is.", "Simple and regularised.")[runs]
+        return Reply(said, (Call(tool, {"command": f"python3 - <<'PROGRAM'\n{program}\nPROGRAM"}),))
+    # Some command lines end at a word of theirs, which they state, and not at an answer without a call.
+    if FAREWELL in request.text and runs == 2:
+        return Reply("The answer is submitted.", (Call(tool, {"command": FAREWELL}),))
+    return Reply("The answer is submitted, and I leave it at that.")
 
 
 def step(request: CompletionRequest, brief: InstructionFacts) -> Reply:

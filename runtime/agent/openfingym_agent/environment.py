@@ -94,6 +94,22 @@ class Environment:
         observation, _, _, _, info = self._seen(answer)
         return observation, info
 
+    def resume(self) -> tuple[int, int]:
+        """Go on with the episode that another process of this rollout began last, whose next action :meth:`step` takes.
+
+        Returns:
+            Number of the episode, and of the actions taken in it.
+
+        Raises:
+            SubmissionRefused: no episode has been begun.
+            VerifierUnavailable: the verifier does not answer.
+        """
+        place = self._interface.place()
+        if place is None:
+            raise SubmissionRefused("call reset() first: no episode has been started", problem="out-of-step")
+        self._episode, self._step = place
+        return place
+
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Take one action.
 

@@ -187,6 +187,16 @@ class Interface:
         answer = self._gate.call("GET", "/v1/rollout", {}, None, self.deadline)
         return Budget(total=int(answer["budget"]), remaining=int(answer["remaining"]))
 
+    def place(self) -> tuple[int, int] | None:
+        """The episode that was begun last, and the number of actions taken in it, as the verifier counts them; None
+        before the first.
+
+        Raises:
+            VerifierUnavailable: the verifier does not answer.
+        """
+        answer = self._gate.call("GET", "/v1/rollout", {}, None, self.deadline)
+        return None if answer.get("episode") is None else (int(answer["episode"]), int(answer["step"] or 0))
+
     def close(self) -> None:
         """Close the connection to the gate, if one is open."""
         self._gate.close()

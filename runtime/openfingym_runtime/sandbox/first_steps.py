@@ -121,6 +121,11 @@ def map_identities(pid: int) -> None:
         raise SetupError("identity", str(error), error.errno) from error
 
 
+def python_links(view: PythonView) -> list[tuple[str, str]]:
+    """Targets of the links by which programs find Python, each with the link's path."""
+    return [(view.interpreter, path) for path in ("/usr/local/bin/python3", "/usr/local/bin/python")]
+
+
 def base_config(view: PythonView, storage_mb: int, files: Mapping[str, str]) -> channel.Message:
     """The part of a configuration that is the same for every program: its files, and the command that runs it.
 
@@ -132,7 +137,7 @@ def base_config(view: PythonView, storage_mb: int, files: Mapping[str, str]) -> 
     return {
         "binds": list(view.binds),
         "hidden": list(view.hidden),
-        "links": [(view.interpreter, path) for path in ("/usr/local/bin/python3", "/usr/local/bin/python")],
+        "links": python_links(view),
         "files": {**_ACCOUNTS, **_TOOLS, **files},
         "storage_mb": storage_mb,
         # -s: no user site; the environment's PYTHONPATH alone says where packages are.

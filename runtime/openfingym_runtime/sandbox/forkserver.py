@@ -213,6 +213,9 @@ def forkserver_for(job: Job, view: PythonView) -> Forkserver | None:
         job: the job that is about to be run.
         view: files of Python that the job's program is to see.
     """
+    # What the user brought along is mounted, and TCP is let through, in a cold start alone.
+    if job.brought is not None:
+        return None
     wanted = os.environ.get(VARIABLE, "")
     server = _servers[bool(_SCIENCE_NAMED.search(job.program))]
     with server.lock:

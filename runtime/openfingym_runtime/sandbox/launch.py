@@ -11,12 +11,12 @@ import select
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from openfingym_runtime.job import Job
+from openfingym_runtime.job import BROUGHT, Job
 from openfingym_runtime.sandbox.cgroup import MARGIN_BYTES, ControlGroup, memory_group
 from openfingym_runtime.sandbox.first_steps import (
     PROGRAM,
@@ -24,14 +24,16 @@ from openfingym_runtime.sandbox.first_steps import (
     base_config,
     last_words,
     map_identities,
+    python_links,
     receive,
     spawn,
 )
 from openfingym_runtime.sandbox.forkserver import Forkserver, ForkserverLostError
 from openfingym_runtime.sandbox.inside import channel
-from openfingym_runtime.sandbox.memory import Memory, MemoryMeter
+from openfingym_runtime.sandbox.memory import Memory, MemoryMeter, TcpBound
 from openfingym_runtime.sandbox.python_view import PythonView, readable_by_all
-from openfingym_runtime.sandbox.socket_memory import queued_bytes
+from openfingym_runtime.sandbox.shell_tools import shell_tools
+from openfingym_runtime.sandbox.socket_memory import queued_bytes, tcp_bytes
 from openfingym_runtime.users import own_user
 
 SETUP_TIMEOUT_S: Final = 30.0
@@ -160,6 +162,8 @@ def _build(built: Sandbox, config: channel.Message, writable: int, memory_bytes:
         if state == "forked":
             built.first = fds[0]
     built.memory = built.group or _meter(built, memory_bytes, states["ready"])
+    if config["tcp"]:
+        built.memory = TcpBound(built.memory, _monitor(built, states["ready"][-1], tcp_bytes))
 
 
 def _build_forked(built: Sandbox, config: channel.Message, writable: int, memory_bytes: int) -> None:
@@ -184,23 +188,39 @@ def _number(handle: int) -> int:
 
 
 def _meter(built: Sandbox, memory_bytes: int, descriptors: tuple[int, ...]) -> MemoryMeter:
-    proc, *file_systems, monitor = descriptors
+    proc, *file_systems, last = descriptors
     # The descriptor of a detached mount only names it (O_PATH); to list what is in it, it must be opened.
     processes = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=proc)
     built.cleanup.callback(os.close, processes)
-    sockets = built.cleanup.enter_context(socket.socket(fileno=os.dup(monitor)))
+    monitor = _monitor(built, last, queued_bytes)
+    return MemoryMeter(memory_bytes, processes, tuple(file_systems), monitor)
+
+
+def _monitor(built: Sandbox, descriptor: int, count: Callable[[socket.socket], int]) -> socket.socket:
+    """The kernel's monitor of the sandbox's sockets, by which ``count`` is going to count."""
+    monitor = built.cleanup.enter_context(socket.socket(fileno=os.dup(descriptor)))
     try:
         # Asked once before the program starts, since a kernel may lack the monitor.
-        queued_bytes(sockets)
+        count(monitor)
     except OSError as error:
         raise SetupError("memory", str(error), error.errno) from error
-    return MemoryMeter(memory_bytes, processes, tuple(file_systems), sockets)
+    return monitor
 
 
 def _config(job: Job, view: PythonView) -> channel.Message:
     """The configuration for a cold start: all files, and how to start the program."""
     base = base_config(view, job.limits.storage_mb, {PROGRAM: job.program})
-    return {**base, "binds": [*view.binds, *_task_binds(job)], **_bounds(job)}
+    binds, tcp = [*view.binds, *_task_binds(job)], job.brought is not None
+    if job.brought is None:
+        return {**base, "binds": binds, "tcp": tcp, **_bounds(job)}
+    tools = shell_tools(job.brought)
+    # A file that both show, such as the C library, is mounted once.
+    places = {inside for _real, inside in binds}
+    binds += [(real, inside) for real, inside in tools.binds if inside not in places]
+    # Last, since nothing else is shown inside of it.
+    binds.append((str(job.brought), BROUGHT))
+    links = [*python_links(view), *tools.links]
+    return {**base, "binds": binds, "links": links, "tcp": tcp, **_bounds(job)}
 
 
 def _rollout(job: Job) -> channel.Message:

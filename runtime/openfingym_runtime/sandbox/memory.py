@@ -13,7 +13,7 @@ import socket
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from openfingym_runtime.sandbox.socket_memory import queued_bytes
+from openfingym_runtime.sandbox.socket_memory import queued_bytes, tcp_bytes
 
 _INIT: Final = "1"
 """Process id of the sandbox's own first process."""
@@ -24,6 +24,8 @@ _TABLES: Final = re.compile(rb"^VmPTE:\s+(\d+) kB", re.MULTILINE)
 _EXACT: Final = re.compile(rb"^(?:Pss_Anon|SwapPss):\s+(\d+) kB", re.MULTILINE)
 """Fields of ``/proc/PID/smaps_rollup`` that add up to a process's memory, with its share of each shared page."""
 _KIB: Final = 1024
+MOST_TCP_BYTES: Final = 64 << 20
+"""Most memory in the buffers of TCP sockets, in addition to a sandbox's limit: as much as pipes may hold."""
 
 
 class Memory(Protocol):
@@ -31,6 +33,20 @@ class Memory(Protocol):
 
     def ran_out(self) -> bool:
         """Whether the sandbox has used more than that."""
+
+
+@dataclass(frozen=True)
+class TcpBound:
+    """Bounds the buffers of TCP sockets too, which neither processes nor every kind of control group show."""
+
+    others: Memory
+    """Knows of all other memory."""
+    sockets: socket.socket
+    """The kernel's monitor of the sockets in the sandbox's network namespace."""
+
+    def ran_out(self) -> bool:
+        """Whether the sandbox holds more of either than it may."""
+        return self.others.ran_out() or tcp_bytes(self.sockets) > MOST_TCP_BYTES
 
 
 @dataclass(frozen=True)

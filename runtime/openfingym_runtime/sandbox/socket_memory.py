@@ -1,4 +1,4 @@
-"""Memory that is queued in a sandbox's unix sockets, as the kernel's socket monitor (``sock_diag``) reports it.
+"""Memory that is queued in a sandbox's sockets, as the kernel's socket monitor (``sock_diag``) reports it.
 
 It shows in no process's resident size. The system-call filter leaves only stream sockets, whose buffers cannot be made
 larger, so that the kernel bounds what each of them holds.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import socket
 import struct
+from collections.abc import Iterator
 from typing import Final
 
 # Of linux/netlink.h, linux/sock_diag.h and linux/unix_diag.h: kinds of messages, what is asked for, and its attributes.
@@ -29,6 +30,13 @@ SMALLEST_MESSAGE: Final = 1280
 """Bytes of kernel memory that a message of a single byte may take."""
 _LISTENING: Final = 10
 """State of a socket that waits for connections."""
+_TCP: Final = 6
+_TCP_SOCKET_BYTES: Final = 72
+"""Length of what the kernel says of a TCP socket before its attributes (``struct inet_diag_msg``)."""
+_TCP_MEMORY: Final = 7
+"""Attribute of a TCP socket's memory, as the kernel lists it."""
+_HELD: Final = (0, 4, 5, 7)
+"""Places in that list of what a TCP socket holds: unread, reserved, written and not acknowledged, waiting its turn."""
 
 
 @functools.cache
@@ -53,11 +61,53 @@ def queued_bytes(monitor: socket.socket) -> int:
     query = struct.pack(
         "=BBHIIIII", socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_PEER | _SHOW_QUEUES | _SHOW_MEMORY, 0, 0
     )
-    monitor.send(_HEADER.pack(_HEADER.size + len(query), _SOCK_DIAG_BY_FAMILY, _REQUEST | _DUMP, 0, 0) + query)
     total = 0
     # Peer and unread bytes of each socket that has any, and the numbers of all sockets.
     unread: list[tuple[int, int]] = []
     numbers: set[int] = set()
+    for body in _listed(monitor, query, "unix sockets"):
+        _family, _type, state, number, _cookie, _cookie = _SOCKET.unpack_from(body)
+        numbers.add(number)
+        attributes = _attributes(body[_SOCKET.size :])
+        total += struct.unpack_from("=I", attributes.get(_MEMORY, bytes(12)), 4 * _WRITTEN)[0]
+        waiting = struct.unpack_from("=I", attributes.get(_QUEUES, bytes(4)))[0]
+        # Of a socket that listens, it is the number of connections to accept, which are not listed themselves; of any
+        # other, the number of bytes to read.
+        if state == _LISTENING:
+            total += waiting * largest_queue()
+        elif waiting:
+            unread.append((struct.unpack("=I", attributes.get(_PEER, bytes(4)))[0], waiting))
+    # The memory of a message counts as its sender's. A sender that was closed is not listed any more; only the number
+    # of bytes that it sent is known.
+    return total + sum(min(size * SMALLEST_MESSAGE, largest_queue()) for peer, size in unread if peer not in numbers)
+
+
+def tcp_bytes(monitor: socket.socket) -> int:
+    """Bytes of kernel memory that all TCP sockets hold, also those that wait to be accepted or were closed. What is
+    under way on the loopback interface counts at both ends.
+
+    Args:
+        monitor: the socket monitor of the network namespace.
+
+    Raises:
+        OSError: the kernel has no monitor of TCP sockets.
+    """
+    query = struct.pack("=BBBxI48x", socket.AF_INET, _TCP, 1 << (_TCP_MEMORY - 1), _ALL_STATES)
+    total = 0
+    for body in _listed(monitor, query, "TCP sockets (CONFIG_INET_DIAG; run: sudo modprobe tcp_diag)"):
+        held = _attributes(body[_TCP_SOCKET_BYTES:]).get(_TCP_MEMORY, b"")
+        values = struct.unpack(f"={len(held) // 4}I", held[: len(held) // 4 * 4])
+        total += sum(values[place] for place in _HELD if place < len(values))
+    return total
+
+
+def _listed(monitor: socket.socket, query: bytes, what: str) -> Iterator[bytes]:
+    """What the kernel says of each socket that a query is about.
+
+    Raises:
+        OSError: the kernel does not list such sockets.
+    """
+    monitor.send(_HEADER.pack(_HEADER.size + len(query), _SOCK_DIAG_BY_FAMILY, _REQUEST | _DUMP, 0, 0) + query)
     while True:
         data = monitor.recv(_LARGEST_READ)
         place = 0
@@ -65,26 +115,12 @@ def queued_bytes(monitor: socket.socket) -> int:
             length, kind, *_rest = _HEADER.unpack_from(data, place)
             body = data[place + _HEADER.size : place + length]
             place += (length + 3) & ~3
-            # The memory of a message counts as its sender's. A sender that was closed is not listed any more; only the
-            # number of bytes that it sent is known.
             if kind == _DONE:
-                return total + sum(
-                    min(size * SMALLEST_MESSAGE, largest_queue()) for peer, size in unread if peer not in numbers
-                )
+                return
             if kind == _ERROR:
                 (number,) = struct.unpack_from("=i", body)
-                raise OSError(-number, "the kernel does not list unix sockets")
-            _family, _type, state, number, _cookie, _cookie = _SOCKET.unpack_from(body)
-            numbers.add(number)
-            attributes = _attributes(body[_SOCKET.size :])
-            total += struct.unpack_from("=I", attributes.get(_MEMORY, bytes(12)), 4 * _WRITTEN)[0]
-            waiting = struct.unpack_from("=I", attributes.get(_QUEUES, bytes(4)))[0]
-            # Of a socket that listens, it is the number of connections to accept, which are not listed themselves; of
-            # any other, the number of bytes to read.
-            if state == _LISTENING:
-                total += waiting * largest_queue()
-            elif waiting:
-                unread.append((struct.unpack("=I", attributes.get(_PEER, bytes(4)))[0], waiting))
+                raise OSError(-number, f"the kernel does not list {what}")
+            yield body
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:

@@ -119,6 +119,7 @@ def test_agents_are_listed() -> None:
         "codeblock",
         "script",
         "command",
+        "cli",
     ]
     shown = CliRunner().invoke(cli, ["agents"]).output
     assert all(name in shown for name in BUILTIN)

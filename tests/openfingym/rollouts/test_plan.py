@@ -73,6 +73,11 @@ BAD = {
     "a seed below 0": ({"seeds": [3, -1]}, "seeds: a seed is 0 or more, found -1"),
     "seeds without end": ({"seeds": 10**12}, "seeds: at most"),
     "files of no command": ({"agents": [{"name": "mine", "files": "x"}]}, "go with a command"),
+    "mount of no command": ({"agents": [{"name": "mine", "mount": "x"}]}, "goes with a command"),
+    "mount and files": (
+        {"agents": [{"name": "mine", "command": ["x"], "mount": "x", "files": "x"}]},
+        "without files",
+    ),
     "sampling": ({"sampling": {"temprature": 1.0}}, "did you mean 'temperature'?"),
     "sampling for nobody": ({"sampling": {"temperature": 1.0}}, "sampling is for agents that ask a model"),
     "no prices": ({"prices": "nowhere.toml"}, "nowhere.toml: the price table cannot be read"),
@@ -158,6 +163,25 @@ def test_a_file_says_the_same_its_programs_lie_beside_it_and_the_caller_wins(tmp
     file.write_text("tasks = [")
     with pytest.raises(UsageError, match=r"plan.toml: not valid TOML"):
         Plan.read(file)
+
+
+def test_a_command_line_inside_asks_every_model(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir(mode=0o755)
+    (tmp_path / "mine" / "main").write_text("")
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        'tasks = ["fx-forecast"]\nmodels = ["stand-in/competent", "stand-in/careless"]\n'
+        '[[agents]]\nname = "mine"\ncommand = ["main", "{prompt}"]\nmount = "mine"\n'
+    )
+    plan = Plan.read(file)
+    selection = select(plan)
+    ((_, agent),) = selection.pairs
+    assert (agent.name, agent.kind, agent.asks_model) == ("mine", "model", True)
+    specs = expand(plan, selection, {"fx-forecast": "0" * 64})
+    assert [spec.model for spec in specs] == ["stand-in/competent", "stand-in/careless"]
+    assert len({spec.identity for spec in specs}) == 2
+    with pytest.raises(UsageError, match="needs a model"):
+        select(Plan.read(file, {"models": []}))
 
 
 @given(st.integers(0, 40), st.integers(1, 9))

@@ -41,3 +41,14 @@ OWN_PROCESS: Final = {
     "setpriority": 1,
 }
 """Calls that change a process, with the place of the argument that names it: it may only be the caller itself (0)."""
+
+SOL_SOCKET: Final = 1
+IPPROTO_TCP: Final = 6
+TCP_PROTOCOLS: Final = (0, IPPROTO_TCP)
+"""Protocols by which a socket of a stream in version 4 of the internet protocol is TCP."""
+SOCKET_OPTIONS: Final = (2, 9, 10, 13, 15, 18, 20, 21)
+"""SO_REUSEADDR, SO_KEEPALIVE, SO_OOBINLINE, SO_LINGER, SO_REUSEPORT, SO_RCVLOWAT, SO_RCVTIMEO, SO_SNDTIMEO: what a
+program that may use TCP may set of any socket."""
+TCP_OPTIONS: Final = (1, 4, 5, 6, 12, 18)
+"""TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_QUICKACK, TCP_USER_TIMEOUT. Others load modules of the
+kernel, such as TCP_ULP, or map its memory."""

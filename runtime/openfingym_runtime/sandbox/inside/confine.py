@@ -37,6 +37,8 @@ class Bounds:
     """Size of one file, in MiB."""
     cpus: tuple[int, ...]
     """CPUs it may run on."""
+    tcp: bool = False
+    """Whether its processes may speak to each other by TCP."""
 
 
 def drop_capabilities(become: int | None = None) -> None:
@@ -152,7 +154,7 @@ def confine(bounds: Bounds, root: int, *, executes: bool = True) -> None:
     set_limits(bounds)
     drop_capabilities()
     # Landlock wants no_new_privs, which drop_capabilities has set.
-    landlock.restrict(WRITABLE, WRITABLE_FILES)
+    landlock.restrict(WRITABLE, WRITABLE_FILES, tcp=bounds.tcp)
     # Python ignores SIGPIPE and SIGXFSZ, and a program that is executed inherits what is ignored.
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD) if executes else ():
         signal.signal(number, signal.SIG_DFL)
@@ -161,4 +163,4 @@ def confine(bounds: Bounds, root: int, *, executes: bool = True) -> None:
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     # Last, because the filter denies calls that the steps above make.
-    seccomp.install()
+    seccomp.install(tcp=bounds.tcp)

@@ -12,7 +12,7 @@ import os
 import socket
 from typing import Any, Final, NoReturn
 
-from . import channel, confine, mounts, syscalls
+from . import channel, confine, loopback, mounts, syscalls
 from .reporting import FAILED, reporting, step
 from .server_start import become_server
 from .watching import HOSTNAME, await_orders, die_first, socket_monitor, watch
@@ -71,6 +71,9 @@ def _first_process(link: socket.socket, config: dict[str, Any], fds: tuple[int, 
             os.setsid()
             socket.sethostname(HOSTNAME)
             die_first("/proc")
+        if config["tcp"]:
+            with step("loopback"):
+                loopback.start()
         with step("mounts"):
             accounting = (*mounts.build(mounts.world_of(config)), socket_monitor())
             # A copy of the mounts that no namespace lists, for the program's root; see `confine.enter_unlisted_root`.
@@ -93,7 +96,9 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
         root: descriptor of the program's root folder. It stays open here, since closing the last one would detach the
             mounts below it.
     """
-    bounds = confine.Bounds(config["pids"], config["address_space_mb"], config["file_mb"], tuple(config["cpus"]))
+    bounds = confine.Bounds(
+        config["pids"], config["address_space_mb"], config["file_mb"], tuple(config["cpus"]), tcp=config["tcp"]
+    )
     failure, report = os.pipe()
     program = os.fork()
     if program == 0:

@@ -57,12 +57,13 @@ def abi_version() -> int:
     return syscalls.syscall("landlock_create_ruleset", None, 0, CREATE_RULESET_VERSION)
 
 
-def restrict(writable: tuple[str, ...], writable_files: tuple[str, ...]) -> int:
+def restrict(writable: tuple[str, ...], writable_files: tuple[str, ...], *, tcp: bool = False) -> int:
     """Confine the calling process to reading and executing what it sees, and writing under ``writable``.
 
     Args:
         writable: folders in which regular files, folders, links, fifos and sockets may be made.
         writable_files: single files, such as ``/dev/null``, that may be written.
+        tcp: whether TCP may be used, in whatever network namespace the process is.
 
     Returns:
         The ABI version that was enforced.
@@ -70,7 +71,7 @@ def restrict(writable: tuple[str, ...], writable_files: tuple[str, ...]) -> int:
     abi = abi_version()
     handled = (1 << _FS_RIGHTS.get(abi, _FS_RIGHTS_LATEST)) - 1
     # A kernel refuses rights that it does not know, so each gets those of its version, in a structure of that length.
-    ruleset = _Ruleset(handled, TCP if abi >= 4 else 0, SCOPES if abi >= 6 else 0)
+    ruleset = _Ruleset(handled, TCP if abi >= 4 and not tcp else 0, SCOPES if abi >= 6 else 0)
     size = ctypes.sizeof(_Ruleset) if abi >= 6 else 16 if abi >= 4 else 8
     fd = syscalls.syscall("landlock_create_ruleset", ruleset, size, 0)
     try:

@@ -33,12 +33,14 @@ _NEWEST: Final = 462
 """Highest call number that is let through unless denied (mseal, Linux 6.10)."""
 
 _AF_UNIX: Final = 1
+_AF_INET: Final = 2
 _NAMESPACES: Final = 0x7E020000  # every CLONE_NEW* flag of clone
 _SOCK_STREAM: Final = 1
 _SOCK_TYPE: Final = 0xF
 _SOL_SOCKET: Final = 1
 _BUFFER_SIZES: Final = (7, 8)  # SO_SNDBUF, SO_RCVBUF
 _SOCKET_MEMORY: Final = (26, 32, 33, 50)  # SO_ATTACH_FILTER, SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_ATTACH_BPF
+_TCP_OPTIONS: Final = {arguments.SOL_SOCKET: arguments.SOCKET_OPTIONS, arguments.IPPROTO_TCP: arguments.TCP_OPTIONS}
 _SHARED_ANONYMOUS: Final = 0x21
 _HUGE_PAGES: Final = 0x40000
 _QUERY: Final = 0xFFFFFFFF
@@ -132,6 +134,30 @@ def _socket_rule() -> list[Instruction]:
     ]
 
 
+def _tcp_socket_rule() -> list[Instruction]:
+    """Unix streams, as by the rule above, and streams of TCP in version 4 of the protocol."""
+    tcp = [
+        _low(1),
+        (_AND, 0, 0, _SOCK_TYPE),
+        (_IF_EQUAL, 1, 0, _SOCK_STREAM),
+        _fail(errno.EPERM),
+        # Not MPTCP and others that are streams of this family too.
+        *_allow_only(2, arguments.TCP_PROTOCOLS),
+    ]
+    return [_low(0), (_IF_EQUAL, 0, len(tcp), _AF_INET), *tcp, *_socket_rule()]
+
+
+def _tcp_setsockopt_rule() -> list[Instruction]:
+    """Of a TCP socket's many options, those that concern delays and lifetimes alone."""
+    code = [_low(1)]
+    for level, options in _TCP_OPTIONS.items():
+        granted = _BUFFER_SIZES if level == _SOL_SOCKET else ()
+        refused = [_fail(errno.EPERM)]
+        rest = _among(granted, _GRANTED, refused) if granted else refused
+        code += _when(level, [_low(2), *_among(options, _ALLOWED, rest)])
+    return [*code, _fail(errno.EPERM)]
+
+
 def _setsockopt_rule() -> list[Instruction]:
     """Changing the size of a buffer reports success without an effect, and nothing can be attached to a socket."""
     refused = _among(_SOCKET_MEMORY, _fail(errno.EPERM), [_ALLOWED])
@@ -154,8 +180,10 @@ def _mmap_rule() -> list[Instruction]:
     ]
 
 
-def program(machine: str) -> list[Instruction]:
-    """The filter for ``machine`` (as `platform.machine` names it)."""
+def program(machine: str, *, tcp: bool = False) -> list[Instruction]:
+    """The filter for ``machine`` (as `platform.machine` names it); with ``tcp``, programs may speak to each other by
+    TCP, in whatever network namespace they are.
+    """
     column = COLUMN[machine]
     rules = {
         "mmap": _mmap_rule(),
@@ -167,9 +195,9 @@ def program(machine: str) -> list[Instruction]:
         "clone": _deny_flags(0, _NAMESPACES),
         # clone3 takes its flags by address, where a filter cannot see them; the C library falls back to clone.
         "clone3": [_fail(errno.ENOSYS)],
-        "socket": _socket_rule(),
+        "socket": _tcp_socket_rule() if tcp else _socket_rule(),
         "socketpair": _socket_rule(),
-        "setsockopt": _setsockopt_rule(),
+        "setsockopt": _tcp_setsockopt_rule() if tcp else _setsockopt_rule(),
         "personality": _allow_only(0, (0, _QUERY)),
         **{name: _allow_only(place, (0,)) for name, place in arguments.OWN_PROCESS.items()},
     }
@@ -193,13 +221,16 @@ def program(machine: str) -> list[Instruction]:
     return [*code, _ALLOWED]
 
 
-def install() -> None:
+def install(*, tcp: bool = False) -> None:
     """Put the calling process, all its threads and everything it starts under the filter, for good.
+
+    Args:
+        tcp: whether sockets of TCP may be made; see `program`.
 
     Raises:
         OSError: the kernel refused; the process must not go on.
     """
-    code = program(platform.machine())
+    code = program(platform.machine(), tcp=tcp)
     packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
     filters = ctypes.create_string_buffer(packed, len(packed))
     header = _Program(len(code), ctypes.addressof(filters))
