@@ -18,10 +18,10 @@ from openfingym.kinds import is_heavy
 from openfingym.machine import cores
 from openfingym.models.prices import PriceTable
 from openfingym.results import RolloutResult, RolloutResults
+from openfingym.rollouts.backend import BackendChoice, choose, known_backend, lacking
 from openfingym.rollouts.budget import RunBudget
 from openfingym.rollouts.engine import RolloutEngine, RunWatcher
 from openfingym.rollouts.folders import RunFolder
-from openfingym.rollouts.backend import BackendChoice, choose, known_backend, lacking
 from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
 from openfingym.rollouts.loggers import LoggerMaker, load_loggers
 from openfingym.rollouts.loggers.telling import logged

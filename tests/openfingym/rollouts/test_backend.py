@@ -14,8 +14,8 @@ from openfingym.agents import Agent, resolve
 from openfingym.errors import BackendUnavailableError, StoreError, UsageError
 from openfingym.machine import Libraries
 from openfingym.packages.package import BuiltPackage
-from openfingym.rollouts.folders import BACKEND
 from openfingym.rollouts.backend import choose, known_backend, lacking
+from openfingym.rollouts.folders import BACKEND
 from openfingym_runtime.docker import DockerBackend
 from openfingym_runtime.sandbox import SandboxBackend
 
