@@ -1,6 +1,6 @@
 """How often reports are right: equal models told apart, planted differences found, intervals that hold the truth.
 
-Run ``python benchmarks/verdicts.py [REPORTS]`` from the root of the repository; 2,000 reports a design take minutes.
+Run ``python benchmarks/verdicts.py [REPORTS]`` (or with ``--short``) from the root of the repository; 2,000 reports a design take minutes.
 Prints the table of docs/reports.md.
 """
 
@@ -11,9 +11,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from size import sized
+
 from tests.openfingym.reports.verdict_designs import DESIGNS, measure
 
-REPORTS = 2_000
+REPORTS = sized(2_000, 10)
 
 
 def main() -> None:
