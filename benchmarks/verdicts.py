@@ -1,7 +1,7 @@
 """How often reports are right: equal models told apart, planted differences found, intervals that hold the truth.
 
-Run ``python benchmarks/verdicts.py [REPORTS]`` (or with ``--short``) from the root of the repository; 2,000 reports a design take minutes.
-Prints the table of docs/reports.md.
+Run ``python benchmarks/verdicts.py [REPORTS]`` (or with ``--short``) from the root of the repository; 2,000 reports a
+design take minutes. Prints the table of docs/reports.md.
 """
 
 from __future__ import annotations
