@@ -48,7 +48,7 @@ def test_folders_are_taken_directly(invoke, folder):
     assert out.startswith("Real data\n")
     for words in (
         "Skill by family",
-        "As in the paper's Table 4",
+        "Reward and success by family",
         "+0.500",
         "+0.100",
         "1 error",
