@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -244,7 +245,7 @@ def _questions(
     runs: FoundRuns, by: Sequence[Field], cutoffs: Mapping[str, str], *, with_hidden: bool
 ) -> QuestionReport | None:
     """The part of the report about runs of questions with tools; None if there are none."""
-    if not any(run.path is not None and (run.path / QUESTIONS).is_file() for run in runs.results):
+    if not any(run.path is not None and os.path.isfile(f"{run.path}/{QUESTIONS}") for run in runs.results):  # noqa: PTH113
         return None
     # Imported only here, since it takes time and most reports have no such runs.
     from openfingym.reports.questions.report import question_report

@@ -19,6 +19,8 @@ from openfingym.verifiers.receipt_check import is_backed
 
 CONFIG_LIMIT = 16 * MEGABYTE
 """Most bytes of a ``config.json``."""
+BATCH = 64
+"""How many run folders a thread reads in a row."""
 READERS = 8
 """How many threads read run folders: most of the time is spent waiting for the disk."""
 
@@ -138,8 +140,11 @@ def read_below(paths: Iterable[Path]) -> FoundRuns:
     damaged: list[DamagedRun] = []
     configs: dict[str, RunConfig] = {}
     copies = 0
+    folders = list(_unique(run_folders(paths)))
+    # In batches, since handing a folder to a thread takes as long as reading it does if it is in memory.
+    batches = [folders[start : start + BATCH] for start in range(0, len(folders), BATCH)]
     with ThreadPoolExecutor(READERS) as pool:
-        loaded = list(pool.map(_load, _unique(run_folders(paths))))
+        loaded = [run for batch in pool.map(_load_all, batches) for run in batch]
     rollouts: defaultdict[str, list[_LoadedRun]] = defaultdict(list)
     for folder, result, config in loaded:
         if isinstance(result, DamagedRun):
@@ -185,7 +190,8 @@ def _told_apart(runs: Sequence[_LoadedRun]) -> tuple[_LoadedRun | None, int, lis
         they differ, a run counts if it has a receipt, and none does if no run has one.
     """
     first = runs[0]
-    if all(run.states_the_same(first) for run in runs):
+    # Nearly every rollout is in one folder alone.
+    if len(runs) == 1 or all(run.states_the_same(first) for run in runs[1:]):
         return first, len(runs) - 1, []
     # Of a rollout that is not scored too, the receipt says how it ended.
     kept = next((run for run in runs if run.config.backed or is_backed(run.folder, run.result)), None)
@@ -239,6 +245,11 @@ def _unique(folders: Iterable[Path]) -> Iterator[Path]:
         if key not in seen:
             seen.add(key)
             yield folder
+
+
+def _load_all(folders: Sequence[Path]) -> list[tuple[Path, RolloutResult | DamagedRun, RunConfig]]:
+    """Read run folders, one after the other."""
+    return [_load(folder) for folder in folders]
 
 
 def _load(folder: Path) -> tuple[Path, RolloutResult | DamagedRun, RunConfig]:

@@ -197,7 +197,8 @@ class RolloutResult:
         return self.questions if isinstance(self.questions, str) else None
 
     def reward(self, name: RewardName = "loss") -> float:
-        """The reward of this rollout; higher is better, always finite.
+        """The training reward of this rollout; higher is better, always finite. Reports mean another figure by reward:
+        the paper's, of scored rollouts alone (:func:`openfingym.reports.cells.paper_reward`).
 
         Args:
             name: the transform. ``grpo`` is the paper's (appendix B): -min(loss, 5), and -6 for a failure of the agent.
