@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, read_json, walk
 from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.urls import without_credentials
-from openfingym.results import CONFIG, RESULT, VERIFIED, RolloutResult, read_run
+from openfingym.results import CONFIG, RECEIPT, RESULT, VERIFIED, RolloutResult, read_run
 from openfingym.verifiers.receipt_check import is_backed
 
 CONFIG_LIMIT = 16 * MEGABYTE
@@ -259,7 +260,9 @@ def _load(folder: Path) -> tuple[Path, RolloutResult | DamagedRun, RunConfig]:
         config = _config(folder)
         if (contradiction := _contradiction(folder, result, config)) is not None:
             return folder, DamagedRun(folder, contradiction), RunConfig()
-        return folder, result, replace(config, backed=result.state == "scored" and is_backed(folder, result))
+        # A look tells that there is no receipt in less time than trying to read one.
+        proved = result.state == "scored" and os.path.lexists(f"{folder}/{RECEIPT}") and is_backed(folder, result)
+        return folder, result, replace(config, backed=True) if proved else config
     except StoreError as error:
         return folder, DamagedRun(folder, str(error)), RunConfig()
 
