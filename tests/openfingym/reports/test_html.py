@@ -20,7 +20,7 @@ from openfingym.reports.report import make_report
 from openfingym.reports.runs import DamagedRun, FoundRuns
 from openfingym.reports.tables import DAMAGED
 from tests.openfingym.reports.browser import opened
-from tests.openfingym.reports.made import HOSTILE, failed, runs, scored
+from tests.openfingym.reports.made import APART, HOSTILE, failed, runs, scored, three_agents
 
 TASKS = [f"fx-forecast-v{n}" for n in range(2, 8)]
 
@@ -210,21 +210,12 @@ def test_damaged_runs_are_said_at_the_top():
     assert "and 3 more" in texts(reasons)
 
 
-FAMILIES = (*TASKS, "crypto-generation", "ou-generation", "amazon-fraud", "yelpchi-fraud", "crypto-trading")
+FAMILIES = (*APART[:6], "crypto-generation", "ou-generation", "amazon-fraud", "yelpchi-fraud", "crypto-trading")
 """Tasks of four families."""
 
 
-def of_four_families(**changes):
-    losses = {"good": 0.5, "equal": 0.51, "bad": 2.0}
-    return [
-        scored(loss + 0.02 * n * (-1) ** (n * len(agent)), agent=agent, task=task, **changes)
-        for agent, loss in losses.items()
-        for n, task in enumerate(FAMILIES)
-    ]
-
-
 def test_the_first_thing_of_a_page_is_the_table_of_agents_over_all_tasks():
-    found = runs(*of_four_families(), failed("rejected", agent="good"))
+    found = runs(*three_agents(FAMILIES), failed("rejected", agent="good"))
     tree = parsed(render(make_report(found), found.results))
     order = [node.get("class") or node.get("id") for node in tree.iter() if node.tag in {"table", "section", "dl"}]
     assert next(name for name in order if name) == "headline"
@@ -238,7 +229,7 @@ def test_the_first_thing_of_a_page_is_the_table_of_agents_over_all_tasks():
 
 
 def test_bold_is_what_the_legend_says():
-    tree = parsed(render(make_report(runs(*of_four_families()))))
+    tree = parsed(render(make_report(runs(*three_agents(FAMILIES)))))
     rows = {
         texts(row.find("th")): (row.find("td/strong") is not None, texts(row.findall("td")[1]))
         for row in next(node for node in tree.iter("table") if node.get("class") == "headline").find("tbody")
@@ -246,7 +237,7 @@ def test_bold_is_what_the_legend_says():
     assert rows == {"good": (True, "a"), "equal": (True, "a"), "bad": (False, "b")}
     assert "Bold: not told apart from the best." in texts(tree)
     # Where nobody was told apart, nobody stands out.
-    alone = parsed(render(make_report(runs(*(run for run in of_four_families() if run.agent != "bad")))))
+    alone = parsed(render(make_report(runs(*(run for run in three_agents(FAMILIES) if run.agent != "bad")))))
     assert not list(next(node for node in alone.iter("table") if node.get("class") == "headline").iter("strong"))
     assert "Bold" not in texts(alone)
 
@@ -286,7 +277,7 @@ def without_policy(page):
 
 def test_in_a_browser_all_columns_are_in_sight_and_no_two_labels_overlap(tmp_path):
     pages = [
-        render(make_report(runs(*of_four_families(model="a-model-with-a-long-name")))),
+        render(make_report(runs(*three_agents(FAMILIES, model="a-model-with-a-long-name")))),
         # A scale of small steps, whose labels are long.
         render(
             make_report(runs(*(scored(1.0 + 0.0004 * n, agent=a, task=t) for a in "ab" for n, t in enumerate(TASKS))))
