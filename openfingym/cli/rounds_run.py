@@ -191,7 +191,8 @@ def _print_event(event: Any) -> None:
 
     if isinstance(event, Newcomer):
         how = f"plays the season from its first round, in pass {event.number}" if event.number > 1 else "joins now"
-        say(f"{event.passed} deadlines have passed: {event.agent} {how}")
+        passed = "a deadline has" if event.passed == 1 else f"{event.passed} deadlines have"
+        say(f"{passed} passed: {event.agent} {how}")
     elif isinstance(event, TickFailure):
         # A failure of the series as a whole has no week.
         say(f"error: {event.week} {event.reason}".replace("  ", " "), err=True)
