@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +74,23 @@ def test_rows_that_no_comparison_can_judge_have_no_letter_and_do_not_stand_out()
     assert shown == {"good": "a", "equal": "a", "bad": "b", "alone": "-", "never": "-"}
     assert {table.rows[place][0] for place in table.strong} == {"good", "equal"}
     assert "share a letter" in SKILL_NOTE
+
+
+def test_each_kind_of_data_has_letters_of_its_own():
+    # On simulated data the same rows have changed places.
+    names = {"good": "bad", "bad": "good", "equal": "other"}
+    other = [replace(run, agent=names[run.agent], data_kind="simulated") for run in three_agents()]
+    report = make_report(runs(*three_agents(), *other), ("agent",))
+    assert ties_of(report, "real", [("good",), ("equal",), ("bad",)]) == {
+        ("good",): "a",
+        ("equal",): "a",
+        ("bad",): "b",
+    }
+    assert ties_of(report, "simulated", [("bad",), ("other",), ("good",)]) == {
+        ("bad",): "a",
+        ("other",): "a",
+        ("good",): "b",
+    }
 
 
 def test_where_all_are_tied_nothing_stands_out():
