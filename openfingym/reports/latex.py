@@ -86,7 +86,7 @@ def _sign(sign: str) -> str:
         return _SIGNS[sign]
     if sign.isascii():
         return sign
-    base, *marks = unicodedata.normalize("NFD", sign)
+    base, *marks = list(unicodedata.normalize("NFD", sign))
     if base.isascii() and base.isalpha() and len(marks) == 1 and marks[0] in _ACCENTS:
         return f"\\{_ACCENTS[marks[0]]}{{{base}}}"
     return rf"\textless{{}}U+{ord(sign):04X}\textgreater{{}}"
