@@ -63,6 +63,10 @@ def test_options_of_several_values_keep_all():
     }
     for path, names in SEVERAL.items():
         assert found[path] >= names, path
+    context = click.Context(cli, info_name="openfingym")
+    rollout = cli.get_command(context, "rollout")
+    taken = rollout.make_parser(click.Context(rollout)).parse_args(["--agent", "a", "--agent", "b"])
+    assert taken[0]["agents"] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

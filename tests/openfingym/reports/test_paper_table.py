@@ -100,3 +100,15 @@ def test_rows_by_other_fields_name_the_papers_models_too():
     assert table(oneshot(), by=("agent",)).rows[1][0] == "paper: GPT-4o"
     assert table(oneshot(), by=("backend", "model")).rows[1][:2] == ("-", "GPT-4o")
     assert re.match("paper: ", table(oneshot(), by=("backend",)).rows[-1][0])
+
+
+def test_each_kind_of_data_is_compared_by_its_own_tasks():
+    results = [
+        oneshot(),
+        oneshot("treasury-forecast", data_kind="simulated"),
+        oneshot("fx-forecast-v2", data_kind="odd"),
+    ]
+    report = make_report(runs(*results))
+    notes = {kind: made.note for kind in ("real", "simulated") if (made := paper_table(report, kind)) is not None}
+    assert {kind: "1 of 5 in forecasting" in note for kind, note in notes.items()} == {"real": True, "simulated": True}
+    assert paper_table(report, "odd") is None
