@@ -12,6 +12,7 @@ import sys
 import click
 
 from openfingym.cli.printable import say
+from openfingym.cli.repeats import refusing_repeats
 from openfingym.cli.streams import outlast_readers
 from openfingym.errors import OpenFinGymError
 
@@ -72,7 +73,7 @@ class _LazyGroup(click.Group):
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
-        return command
+        return refusing_repeats(command)
 
     # Click calls it with all of these arguments.
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

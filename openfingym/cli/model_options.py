@@ -103,12 +103,25 @@ class ModelOptions:
         Raises:
             UsageError: the name is no model's, or there is no key or endpoint to ask it with.
         """
-        if self.model_name is None:
-            return None
+        assert self.model_name is None or isinstance(self.model_name, str)
+        return None if self.model_name is None else self._parsed(self.model_name)
+
+    def specs(self) -> list[ModelSpec]:
+        """The models of a command that takes several, in order.
+
+        Raises:
+            UsageError: a name is no model's or is given twice, or there is no key or endpoint to ask it with.
+        """
+        assert isinstance(self.model_name, tuple)
+        if twice := [name for name in self.model_name if self.model_name.count(name) > 1]:
+            raise UsageError(f"--model {twice[0]} is given twice; name each model once")
+        return list(map(self._parsed, self.model_name))
+
+    def _parsed(self, name: str) -> ModelSpec:
+        """The model of this name, which can be asked."""
         from openfingym.models.spec import ModelSpec
 
-        assert isinstance(self.model_name, str)
-        spec = ModelSpec.parse(self.model_name, base_url=self.base_url, stream=self.stream, tokens=self.tokens)
+        spec = ModelSpec.parse(name, base_url=self.base_url, stream=self.stream, tokens=self.tokens)
         spec.require_access()
         return spec
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from openfingym.reports.cells import Field
     from openfingym.reports.report import Report
-    from openfingym.reports.tables import TextTable
+    from openfingym.reports.text_table import TextTable
     from openfingym.results import RolloutResult
 
 LONGEST = 1000
@@ -70,6 +70,8 @@ def report() -> None:
     help="What makes a row; repeat for several.",
 )
 @click.option("--tasks", "each_task", is_flag=True, help="Print every task too.")
+@click.option("--latex", is_flag=True, help="Print tables for a paper in LaTeX, which need the package booktabs.")
+@click.option("--markdown", is_flag=True, help="Print tables in Markdown.")
 @click.option(
     "--cutoff",
     "cutoffs",
@@ -103,6 +105,8 @@ def compare(
     by: tuple[str, ...],
     each_task: bool,
     cutoffs: tuple[str, ...],
+    latex: bool,
+    markdown: bool,
     with_hidden: bool,
     keys: tuple[str, ...],
     isolated_only: bool,
@@ -118,9 +122,11 @@ def compare(
     from openfingym.reports.runs import find_runs
 
     stated = _cutoffs(cutoffs)
+    if latex + markdown + as_json > 1:
+        raise UsageError("--latex, --markdown and --json are forms of one output; give one of them")
     if pages and html is None:
         raise UsageError("--pages goes with --html, whose page links to them; give both")
-    with TerminalProgress(enabled=not as_json) as show:
+    with TerminalProgress(enabled=not (latex or markdown or as_json)) as show:
         show("reading runs")
         runs = find_runs(folders, [read_key(key) for key in keys], isolated_only=isolated_only)
         if not runs.results:
@@ -139,6 +145,9 @@ def compare(
             _write(html, render(made, runs.results, addresses))
     if as_json:
         print_json(made.to_dict())
+        return
+    if latex or markdown:
+        say(made.to_latex(each_task=each_task) if latex else made.to_markdown(each_task=each_task), nl=False)
         return
     _show_report(made, each_task=each_task)
     for path in (csv, html):
@@ -189,11 +198,12 @@ def _cutoffs(stated: tuple[str, ...]) -> dict[str, str]:
 def _show_report(made: Report, *, each_task: bool) -> None:
     """Print the tables, a block for each kind of data, and the comparisons in words."""
     from openfingym.reports import tables
+    from openfingym.reports.text_table import kinds_of
     from openfingym.results.notebook import data_name
 
     # A note that explains several tables is printed below the first one alone.
     notes: set[str] = set()
-    for kind in tables.kinds_of(made):
+    for kind in kinds_of(made):
         name = data_name(kind)
         say(f"{one_line(name if name.isupper() else name.capitalize(), LONGEST)} data\n")
         for table in tables.tables_of(made, kind, (*tables.ON_TERMINAL, *(("tasks",) if each_task else ()))):

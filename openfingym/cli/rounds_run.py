@@ -54,12 +54,14 @@ DEFAULT = "naive"
     help="A program of your own, which forecasts too: it reads a question as JSON on stdin, and prints an answer as "
     "JSON.",
 )
-@model_options()
+@model_options(many=True)
 @click.option(
     "--cutoff",
-    metavar="MONTH",
-    help="The last month, such as 2024-06, or day that --model was trained on: reports hold a season's dates against "
-    "it.",
+    "cutoffs",
+    metavar="[MODEL=]MONTH",
+    multiple=True,
+    help="The last month, such as 2024-06, or day that a model was trained on: reports hold a season's dates against "
+    "it. Of several models, which one is meant: gpt-4o-mini=2023-10.",
 )
 @patience_option
 @click.option(
@@ -95,7 +97,7 @@ def run(
     agents: tuple[str, ...],
     command: str | None,
     model: ModelOptions,
-    cutoff: str | None,
+    cutoffs: tuple[str, ...],
     patience: float | None,
     question_limit: float,
     week_limit: float | None,
@@ -131,7 +133,7 @@ def run(
         find_forecasters(
             chosen,
             argv,
-            spec=_spec(model, cutoff),
+            specs=_specs(model, cutoffs),
             allowance=model.allowance(),
             prices=model.price_table(),
             sampled=model.sampled,
@@ -154,20 +156,26 @@ def run(
         ctx.exit(FAILED)
 
 
-def _spec(model: ModelOptions, cutoff: str | None) -> ModelSpec | None:
-    """The model with its cut-off; None where no model is named.
+def _specs(model: ModelOptions, cutoffs: tuple[str, ...]) -> list[ModelSpec]:
+    """The models with their cut-offs.
 
     Raises:
-        UsageError: the model cannot be asked, or a cut-off is stated without a model.
+        UsageError: a model cannot be asked, or it is not clear of which model a cut-off is.
     """
     from openfingym.models.cutoffs import require_cutoff
 
-    spec = model.spec()
-    if cutoff is None:
-        return spec
-    if spec is None:
-        raise UsageError("--cutoff is a model's; give --model, too")
-    return replace(spec, cutoff=require_cutoff(cutoff))
+    specs, stated = model.specs(), dict[str, str]()
+    for text in cutoffs:
+        # The last equals sign: names of models may have some too.
+        name, _, cutoff = text.rpartition("=")
+        asked = [spec for spec in specs if name in {"", spec.name}]
+        if len(asked) != 1:
+            models = ", ".join(spec.name for spec in specs) or "none is named"
+            raise UsageError(f"--cutoff {text[:60]}: expected MODEL=MONTH of one of the models asked: {models}")
+        if asked[0].name in stated:
+            raise UsageError(f"--cutoff of {asked[0].name} is given twice; give it once")
+        stated[asked[0].name] = require_cutoff(cutoff)
+    return [replace(spec, cutoff=stated.get(spec.name)) if spec.name in stated else spec for spec in specs]
 
 
 def _ignore(_: object) -> None:
@@ -177,10 +185,15 @@ def _ignore(_: object) -> None:
 def _print_event(event: Any) -> None:
     """Print a failure, the forecasts of an agent, or an action of a tick, as it happens."""
     from openfingym.questions import utc_text
+    from openfingym.rounds.passes import Newcomer
     from openfingym.rounds.running import Forecasted
     from openfingym.rounds.tick import TickFailure
 
-    if isinstance(event, TickFailure):
+    if isinstance(event, Newcomer):
+        how = f"plays the season from its first round, in pass {event.number}" if event.number > 1 else "joins now"
+        passed = "a deadline has" if event.passed == 1 else f"{event.passed} deadlines have"
+        say(f"{passed} passed: {event.agent} {how}")
+    elif isinstance(event, TickFailure):
         # A failure of the series as a whole has no week.
         say(f"error: {event.week} {event.reason}".replace("  ", " "), err=True)
     elif isinstance(event, Forecasted):
@@ -201,6 +214,7 @@ def _document(book: Book, played: SeriesOutcome) -> dict[str, Any]:
         "unsettled": played.unsettled,
         "done": [action.to_dict() for action in played.actions],
         "forecasts": [forecast.to_dict() for forecast in played.forecasts],
+        "newcomers": [newcomer.to_dict() for newcomer in played.newcomers],
         "faults": [fault.to_dict() for fault in played.faults],
         "receipt": None if played.receipt is None else str(played.receipt),
         "again": None if played.again_ns is None else utc_text(played.again_ns),

@@ -10,7 +10,6 @@ Every fault is an :class:`OSError` whose ``strerror`` is a phrase that fits behi
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import json
@@ -18,7 +17,8 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
@@ -46,6 +46,7 @@ _KINDS = (
 # The quantifiers are possessive, so that a text without an end is scanned once and not in every possible way.
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 """Strings of a JSON document, the last of which may have no end, and brackets."""
+_MANY_DIGITS = re.compile(rf"[0-9]{{{MOST_DIGITS + 1}}}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -66,39 +67,58 @@ def opened(folder: Path, name: str) -> int:
         OSError: the path is a link or goes through one; the file is not a regular one, is somebody else's private file
             under a second name, or cannot be opened.
     """
-    parts = PurePosixPath(name).parts
+    # Without a path's object where there is nothing to take apart: reports open tens of thousands of such files.
+    parts = (name,) if "/" not in name and name not in {"", "."} else PurePosixPath(name).parts
     if not parts or ".." in parts or parts[0] == "/" or "\0" in name:
         _refuse(folder / name.replace("\0", "?"), "is no name of a file inside its folder")
     place = os.open(folder, _FOLDER)
     owner = os.fstat(place).st_uid
     try:
-        path = folder
-        for part in parts[:-1]:
-            path /= part
-            _require(path, os.stat(part, dir_fd=place, follow_symlinks=False), "folder")
-            with _no_link(path):
-                # Relative to a descriptor: a path could lead elsewhere by the time that it is opened.
-                inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=place)
+        for depth, part in enumerate(parts[:-1], 1):
+            inner = _opened_in(place, part, _FOLDER | os.O_NOFOLLOW, "folder", (folder, parts[:depth]))
             os.close(place)
             place = inner
-        path /= parts[-1]
-        # Examined before, because to open a device may already have an effect, and again once it is open, since it may
-        # have been replaced in between.
-        _require(path, os.stat(parts[-1], dir_fd=place, follow_symlinks=False), "file")
-        with _no_link(path):
-            descriptor = os.open(parts[-1], _FILE, dir_fd=place)
+        descriptor = _opened_in(place, parts[-1], _FILE, "file", (folder, parts))
     finally:
         os.close(place)
     try:
         status = os.fstat(descriptor)
-        _require(path, status, "file")
+        _require(lambda: folder.joinpath(*parts), status, "file")
         # The folder's owner may have made a hard link to a private file of its reader's, to have it read and shown.
         if status.st_nlink > 1 and status.st_uid != owner and not status.st_mode & stat.S_IROTH:
-            _refuse(path, "is a second name (a hard link) of somebody else's private file; copy what it shall hold")
+            _refuse(
+                folder.joinpath(*parts),
+                "is a second name (a hard link) of somebody else's private file; copy what it shall hold",
+            )
     except OSError:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _opened_in(
+    place: int, part: str, flags: int, wanted: Literal["file", "folder"], where: tuple[Path, Sequence[str]]
+) -> int:
+    """Open a component of a path, which must be as wanted, in the open folder ``place``.
+
+    Args:
+        place: descriptor of the folder; a path could lead elsewhere by the time that it is opened.
+        part: name in the folder.
+        flags: how it is opened.
+        wanted: what it must be.
+        where: the folder and the components up to this one, for error messages.
+    """
+    # Examined before, because to open a device may already have an effect, and again once it is open, since it may have
+    # been replaced in between.
+    _require(lambda: where[0].joinpath(*where[1]), os.stat(part, dir_fd=place, follow_symlinks=False), wanted)
+    try:
+        return os.open(part, flags, dir_fd=place)
+    except OSError as error:
+        path = where[0].joinpath(*where[1])
+        # A link has taken its place since it was examined.
+        if error.errno in {errno.ELOOP, errno.EMLINK} or (error.errno == errno.ENOTDIR and path.is_symlink()):
+            _refuse_link(path)
+        raise
 
 
 def read_bytes(folder: Path, name: str, most: int) -> bytes:
@@ -112,13 +132,16 @@ def read_bytes(folder: Path, name: str, most: int) -> bytes:
     Raises:
         OSError: the file is refused by :func:`opened`, or has more than ``most`` bytes.
     """
-    with os.fdopen(opened(folder, name), "rb") as stream:
+    descriptor = opened(folder, name)
+    try:
         # What is read is counted, since a size may be stated falsely and may grow. It is read in parts, because memory
         # is reserved for as much as a single read asks for.
-        parts, left = [], most + 1 if os.fstat(stream.fileno()).st_size <= most else 0
-        while left and (part := stream.read(min(left, MEGABYTE))):
+        parts, left = [], most + 1 if os.fstat(descriptor).st_size <= most else 0
+        while left and (part := os.read(descriptor, min(left, MEGABYTE))):
             parts.append(part)
             left -= len(part)
+    finally:
+        os.close(descriptor)
     if not left:
         _refuse(folder / name, f"is larger than {size(most)}, the most that is read of it", errno.EFBIG)
     return b"".join(parts)
@@ -154,7 +177,9 @@ def parse_json(content: bytes | str) -> object:
     # Both are bounded beforehand: the standard parser recurses at every level, and int() takes quadratic time.
     if _is_too_deep(text):
         raise UnfitJSONError(f"its lists and objects are nested more than {DEEPEST} deep")
-    return json.loads(text, parse_int=_integer)
+    # A function of ours for every number would take longer than all the rest: it is called only if some number may be
+    # too long; the digits may also stand in a string.
+    return json.loads(text, parse_int=_integer) if _MANY_DIGITS.search(text) else json.loads(text)
 
 
 def read_array(folder: Path, name: str, most: int) -> NDArray[Any]:
@@ -249,7 +274,8 @@ def require_plain(folder: Path) -> None:
                 if entry.name.startswith("."):
                     continue
                 is_folder = entry.is_dir(follow_symlinks=False)
-                _require(Path(entry.path), entry.stat(follow_symlinks=False), "folder" if is_folder else "file")
+                path = partial(Path, entry.path)
+                _require(path, entry.stat(follow_symlinks=False), "folder" if is_folder else "file")
                 if is_folder:
                     left.append(Path(entry.path))
 
@@ -259,25 +285,15 @@ def size(count: int) -> str:
     return f"{count // MEGABYTE:,} MiB" if count >= MEGABYTE else f"{count // 1024:,} KiB"
 
 
-def _require(path: Path, status: os.stat_result, wanted: str) -> None:
-    """Refuse what is not as wanted, ``file`` or ``folder``, by its status."""
+def _require(path: Callable[[], Path], status: os.stat_result, wanted: Literal["file", "folder"]) -> None:
+    """Refuse what is not as wanted by its status; its path is made only to be named."""
     mode = status.st_mode
+    if stat.S_ISDIR(mode) if wanted == "folder" else stat.S_ISREG(mode):
+        return
     if stat.S_ISLNK(mode):
-        _refuse_link(path)
-    if not (stat.S_ISDIR(mode) if wanted == "folder" else stat.S_ISREG(mode)):
-        kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "file")
-        _refuse(path, f"is a {kind}, expected a {wanted}")
-
-
-@contextlib.contextmanager
-def _no_link(path: Path) -> Iterator[None]:
-    """Refuse a link that has taken the place of a file or folder since it was examined."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in {errno.ELOOP, errno.EMLINK} or (error.errno == errno.ENOTDIR and path.is_symlink()):
-            _refuse_link(path)
-        raise
+        _refuse_link(path())
+    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "file")
+    _refuse(path(), f"is a {kind}, expected a {wanted}")
 
 
 def _refuse_link(path: Path) -> NoReturn:

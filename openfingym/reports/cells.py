@@ -232,29 +232,36 @@ def kind_order(kind: str) -> tuple[int, str]:
 
 
 def families_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> dict[str, str]:
-    """The family of each task: by the catalogue, or for a task that it does not have, as a run of the task states it.
+    """The family of each task of some groups; see :func:`families_of_tasks`.
 
     Args:
         groups: the runs, grouped by kind of data and row.
         configs: the configuration of each rollout, by the id of the rollout.
     """
-    from openfingym import catalog
-    from openfingym.errors import TaskError
+    return families_of_tasks(
+        (task, config.family if (config := configs.get(run.rollout_id)) else None)
+        for group in groups
+        for task, runs in group.tasks.items()
+        for run in runs
+    )
 
-    folders = catalog.task_folders()
-    stated: dict[str, str] = {}
-    for task, run in ((task, run) for group in groups for task, runs in group.tasks.items() for run in runs):
-        family = config.family if (config := configs.get(run.rollout_id)) else None
-        stated[task] = family if family is not None and family in get_args(Family) else stated.get(task, UNKNOWN)
-    families = {}
-    for task, family_stated in stated.items():
-        # The name without its build and slice, see `grouped`.
-        name = task.partition(" ")[0].partition("@")[0]
-        try:
-            families[task] = str(catalog.load_task(folders[name]).spec.family) if name in folders else family_stated
-        except TaskError:
-            families[task] = family_stated
-    return families
+
+def families_of_tasks(stated: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """The family of each task: by the catalogue, or for a task that it does not have, as a run of the task states it.
+
+    Args:
+        stated: for each run the name of its task, which may be followed by its build and slice (:func:`grouped`), and
+            the family that the run states; None if it states none.
+    """
+    from openfingym import catalog
+
+    # The catalogue's rows are kept between commands; to load 87 tasks would take longer than to read their runs.
+    known = {row.name: str(row.family) for row in catalog.survey()[0]}
+    by_runs: dict[str, str] = {}
+    for task, family in stated:
+        by_runs[task] = family if family in get_args(Family) and family is not None else by_runs.get(task, UNKNOWN)
+    # By the name without its build and slice, see `grouped`.
+    return {task: known.get(task.partition(" ")[0].partition("@")[0], family) for task, family in by_runs.items()}
 
 
 def log_relative(run: RolloutResult) -> float:

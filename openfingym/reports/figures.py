@@ -29,6 +29,10 @@ TINTS = (0.02, 0.1, 0.25, 0.5)
 """Sizes of the mean log relative total from which on a cell of the heat map is tinted more strongly."""
 TONES = 8
 """How many colours there are for points."""
+RULER_PX, NARROW_RULER_PX = 160.0, 90.0
+"""The least widths of a ruler of the forest plot, on a screen of more than 480 pixels and on a narrower one."""
+LETTER_PX, GAP_PX = 7.0, 8.0
+"""The width of a letter on a ruler, and the room between two texts."""
 TEMPLATE = "figures.html.jinja"
 
 
@@ -48,7 +52,7 @@ def forest(cells: Sequence[Cell]) -> Markup | None:
     trees = [
         (family_name(family), [_branch(cell, scale) for cell in cells if cell.family == family]) for family in families
     ]
-    return macro(TEMPLATE, "forest", zero=_across(scale, 0.0), ruler=_ruler(scale), trees=trees)
+    return macro(TEMPLATE, "forest", zero=_across(scale, 0.0), ruler=ruler(scale), trees=trees)
 
 
 def heat_map(cells: Sequence[TaskCell], rows: Sequence[Row]) -> Markup:
@@ -215,10 +219,23 @@ def _limits(spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return (low - room if left else low), (high + room if right else high)
 
 
-def _ruler(scale: Scale) -> list[tuple[str, str]]:
-    """Position from the left and text of each round value."""
+def ruler(scale: Scale) -> list[tuple[str, str, bool]]:
+    """Position from the left and text of each round value, and whether a narrow screen has no room for it."""
     values, step = scale.ticks()
-    return [(_across(scale, value), shown(value, "", step)) for value in values]
+    texts = [shown(value, "", step) for value in values]
+    wide, narrow = (_fitting(scale, values, texts, width) for width in (RULER_PX, NARROW_RULER_PX))
+    return [(_across(scale, values[n]), texts[n], n not in narrow) for n in wide]
+
+
+def _fitting(scale: Scale, values: Sequence[float], texts: Sequence[str], width: float) -> list[int]:
+    """Places of the values, evenly spaced, whose texts have room beside each other on a ruler of this width in pixels;
+    zero is one of them if it is on the scale.
+    """
+    needed = LETTER_PX * max(map(len, texts), default=0) + GAP_PX
+    apart = abs(scale.percent(values[0]) - scale.percent(values[1])) / 100.0 * width if len(values) > 1 else width
+    every = max(1, math.ceil(needed / apart))
+    start = min(range(len(values)), key=lambda n: abs(values[n]), default=0) % every
+    return list(range(start, len(values), every))
 
 
 def _across(scale: Scale, value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from openfingym.errors import UsageError
 from openfingym.files.strange import walk
 from openfingym.receipts import PublicKey
+from openfingym.reports.cells import families_of_tasks, log_penalized, log_relative, paper_reward, skill_of
 from openfingym.reports.runs import FoundRuns, RunConfig, read_below
 from openfingym.results import RESULT
 from openfingym.rollouts.folders import STAGING
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 COLUMNS = {
     "task": "string",
     "task_digest": "string",
+    "family": "string",
     "data_kind": "string",
     "tape": "string",
     "split": "string",
@@ -37,13 +40,14 @@ COLUMNS = {
     "reason": "string",
     "success": "boolean",
     "reward": "float64",
+    "penalized": "float64",
+    "skill": "float64",
     "total": "float64",
     "total_low": "float64",
     "total_high": "float64",
     "relative_total": "float64",
     "relative_low": "float64",
     "relative_high": "float64",
-    "skill": "float64",
     "verdict": "string",
     "wall_s": "float64",
     "verifier_s": "float64",
@@ -60,17 +64,24 @@ COLUMNS = {
     "rollout_id": "string",
     "folder": "string",
 }
-"""The columns with their types, in order. They are named as in :class:`openfingym.RolloutResult`, except the ends of
-intervals, ``success``, ``endpoint``, ``openfingym`` (the version with which the run was made) and ``folder``."""
+"""The columns with their types, in order; docs/reports.md says what each is. They are named as in
+:class:`openfingym.RolloutResult`, except what reports compute (``family``, ``success``, ``reward``, ``penalized``,
+``skill``), the ends of intervals, ``endpoint``, ``openfingym`` (the version with which the run was made) and
+``folder``."""
 
 
 def read_runs(*folders: str | Path, metrics: bool = False, keys: Sequence[str] = ()) -> pd.DataFrame:
     """Read every rollout at or below some folders into a table.
 
-    ``success`` is whether a rollout was scored rather than rejected. Like ``reward``, it is missing if the agent is not
-    to blame, so that means leave out infrastructure errors. A rollout that cannot be read has the state ``damaged``,
-    and one that is being written, or was when its process died, ``unfinished``; of both, only the folder is known. A
-    copy of a rollout is left out; ``attrs["copies"]`` counts them.
+    ``reward``, ``skill`` and ``penalized`` are what a report averages, so that its figures can be computed from them:
+    the paper's reward of a scored run, which a rejected one lacks; the skill, 0 of a rejected run, since it counts as
+    the baseline; and the relative total, 100 of a rejected run. ``success`` is whether a rollout was scored rather than
+    rejected. All four are missing if the agent is not to blame, so that means leave out infrastructure errors. The
+    reward that a trainer gets is another figure: :meth:`openfingym.RolloutResult.reward`.
+
+    A rollout that cannot be read has the state ``damaged``, and one that is being written, or was when its process
+    died, ``unfinished``; of both, only the folder is known. A copy of a rollout is left out; ``attrs["copies"]`` counts
+    them.
 
     Not all rows compare. Rollouts on instances have another ``split`` than ``test``: their totals are of training data,
     and do not belong beside scores. Rollouts that were asked a slice of a task's questions have it in ``questions``,
@@ -113,22 +124,28 @@ def read_runs(*folders: str | Path, metrics: bool = False, keys: Sequence[str] =
 
 def _rows(found: FoundRuns) -> Iterator[dict[str, object]]:
     """A row for each rollout, and after them one for each damaged run."""
+    families = families_of_tasks(
+        (result.task, found.configs.get(result.rollout_id, RunConfig()).family) for result in found.results
+    )
     for result in found.results:
-        yield _row(result, found.configs.get(result.rollout_id, RunConfig()))
+        yield _row(result, families[result.task], found.configs.get(result.rollout_id, RunConfig()))
     for damaged in found.damaged:
         yield {"state": "damaged", "reason": damaged.reason, "folder": str(damaged.path.absolute())}
 
 
-def _row(result: RolloutResult, config: RunConfig) -> dict[str, object]:
+def _row(result: RolloutResult, family: str, config: RunConfig) -> dict[str, object]:
     """The values of a rollout, by their columns."""
     total, relative = (ends or (None, None) for ends in (result.total_interval, result.relative_interval))
     judged = result.state in {"scored", "rejected"}
     computed = {
+        "family": family,
         "questions": result.slice,
         "endpoint": config.endpoint,
         "backed": config.backed,
         "success": result.state == "scored" if judged else None,
-        "reward": result.reward() if judged else None,
+        "reward": paper_reward(result, family) if result.state == "scored" else None,
+        "penalized": math.exp(log_penalized(result)) if judged else None,
+        "skill": skill_of(log_relative(result)) if judged else None,
         "total_low": total[0],
         "total_high": total[1],
         "relative_low": relative[0],

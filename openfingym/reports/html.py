@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from openfingym.reports import tables
-from openfingym.reports.cells import Cell, family_order, label
+from openfingym.reports.cells import ALL, Cell, Row, family_order, label
 from openfingym.reports.figures import cost_scatter, forest, heat_map
-from openfingym.reports.formatting import family_name, interval, penalized, percent, signed, strength
+from openfingym.reports.formatting import DASH, family_name, interval, penalized, percent, signed, strength
 from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
+from openfingym.reports.paper_table import paper_table, reward_table
 from openfingym.reports.report import REASON_LENGTH, Report
+from openfingym.reports.text_table import kinds_of, overall
+from openfingym.reports.ties import BEST, ties_of, told_apart
 from openfingym.results import RolloutResult
 from openfingym.version import __version__
 
@@ -48,7 +51,7 @@ def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[s
     Returns:
         A self-contained HTML document.
     """
-    kinds = tables.kinds_of(report)
+    kinds = kinds_of(report)
     entries = [_entry(run, page) for run, page in zip(runs, pages or [""] * len(runs), strict=True)]
     failed = [entry for entry in entries if entry.state in tables.FAILED]
     # Without pages of the runs there is nothing to link to, and failures alone are worth a list.
@@ -59,10 +62,8 @@ def render(report: Report, runs: Sequence[RolloutResult] = (), pages: Sequence[s
         styles=("report.css", "questions/questions.css"),
         subject=_subject(report),
         facts=_facts(report, kinds),
-        cautions=[
-            *(caution.sentence for caution in report.cautions),
-            *(report.questions.remarks if report.questions is not None else ()),
-        ],
+        summary=_summary(report, kinds),
+        remarks=list(report.questions.remarks) if report.questions is not None else [],
         damaged=[run.reason for run in report.damaged],
         most_damaged=tables.DAMAGED,
         models=tables.model_table(report),
@@ -93,6 +94,17 @@ def _subject(report: Report) -> str:
     return f"{rows} {noun}{'s' * (rows != 1)}{fields}"
 
 
+def _summary(report: Report, kinds: list[str]) -> str:
+    """How many runs there are, how they ended, and on which data, in one sentence."""
+    counts = [cell.counts for cell in report.tasks]
+    rejected, errors = (sum(getattr(count, state) for count in counts) for state in ("rejected", "error"))
+    tasks = len({cell.task for cell in report.tasks})
+    return (
+        f"{report.runs:,} runs on {tasks:,} task{'s' * (tasks != 1)}: {report.scored:,} scored, {rejected:,} rejected, "
+        f"{errors:,} errors; {report.backed:,} scores backed by a receipt. Data: {', '.join(kinds) or 'none'}."
+    )
+
+
 def _facts(report: Report, kinds: list[str]) -> dict[str, str]:
     """What the heading says, by its names; the template leaves empty values out."""
     counts = [cell.counts for cell in report.tasks]
@@ -118,16 +130,19 @@ def _facts(report: Report, kinds: list[str]) -> dict[str, str]:
 
 def _block(report: Report, kind: str) -> dict[str, object]:
     """The part of the page about one kind of data."""
-    best = tables.overall(report, kind)
+    best = overall(report, kind)
     rank = {cell.row: number for number, cell in enumerate(best)}
     cells = sorted((cell for cell in report.cells if cell.data_kind == kind), key=lambda cell: rank[cell.row])
     sentences, rest = tables.comparisons_in_words(report, kind)
     return {
         "kind": kind,
+        "name": f"{kind.capitalize()} data",
+        "cautions": [caution.sentence for caution in report.cautions if caution.data_kind == kind],
         "notice": kind_notice(kind, KINDS_OF_RUNS),
-        "headline": _headline(cells, best, tables.skill_table(report, kind).note),
+        "headline": _headline(cells, best, ties_of(report, kind, [cell.row for cell in best])),
         "forest": forest(cells),
-        "paper": tables.paper_table(report, kind),
+        "reward": reward_table(report, kind),
+        "paper": paper_table(report, kind),
         "sentences": sentences,
         "rest": rest,
         "heat_map": heat_map([cell for cell in report.tasks if cell.data_kind == kind], [cell.row for cell in best]),
@@ -154,18 +169,32 @@ def _questions(report: Report, kind: str) -> dict[str, object] | None:
     }
 
 
-def _headline(cells: list[Cell], best: list[Cell], note: str) -> dict[str, object]:
-    """Skill by row and family.
+def _headline(cells: list[Cell], best: list[Cell], ties: Mapping[Row, str]) -> dict[str, object]:
+    """Skill by row and family, over all tasks first.
 
     Args:
         cells: the figures of each row and family.
         best: the cell of each row over all tasks, in the order of the rows.
-        note: what the columns mean.
+        ties: the letters of each row that was compared.
     """
     by_place = {(cell.row, cell.family): cell for cell in cells}
-    families = sorted({cell.family for cell in cells}, key=family_order)
-    rows = [(label(cell.row), [_skill(by_place.get((cell.row, family))) for family in families]) for cell in best]
-    return {"families": [family_name(family) for family in families], "rows": rows, "note": note}
+    # Over all tasks first: it is what rows are ranked by, and a narrow screen shows the first columns.
+    families = sorted({cell.family for cell in cells}, key=lambda family: (family != ALL, family_order(family)))
+    apart = told_apart(ties)
+    rows = [
+        {
+            "name": label(cell.row),
+            "cells": [_skill(by_place.get((cell.row, family))) for family in families],
+            "ties": ties.get(cell.row, DASH),
+            "best": apart and BEST in ties.get(cell.row, ""),
+        }
+        for cell in best
+    ]
+    bold = "Bold: not told apart from the best. " if apart else ""
+    shared = f"Ties: rows that share a letter were not told apart, and the best has the letter {BEST}. " if ties else ""
+    legend = f"{bold}{shared}Grey: too few tasks or runs for an interval, or never scored."
+    names = [family_name(family) for family in families]
+    return {"families": names, "rows": rows, "tied": bool(ties), "legend": legend, "note": tables.SKILL_NOTE}
 
 
 def _skill(cell: Cell | None) -> dict[str, object] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openfingym.reports import tables
+from openfingym.reports.text_table import kinds_of
 from openfingym.results.notebook import data_name, html_table
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 def report_html(report: Report) -> str:
     """The table of skill for each kind of data, with the comparisons in words and what the figures do not show."""
     parts = []
-    for kind in tables.kinds_of(report):
+    for kind in kinds_of(report):
         table = tables.skill_table(report, kind)
         sentences, rest = tables.comparisons_in_words(report, kind)
         cautions = [caution.sentence for caution in report.cautions if caution.data_kind == kind]

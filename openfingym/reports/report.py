@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +22,8 @@ from openfingym.results import QUESTIONS
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from openfingym.reports.questions.report import QuestionReport
 
 FORMAT = 3
@@ -136,18 +139,38 @@ class Report:
     def to_csv(self) -> str:
         """The cells as CSV, one line for each: kind of data, row, family and figures."""
         stream = io.StringIO()
-        lines = [self._flat(cell) for cell in self.cells]
+        # Names of agents and models may be a stranger's, and a spreadsheet runs what looks like a formula.
+        lines = [
+            self._flat(cell) | dict(zip(self.by, map(not_a_formula, cell.row), strict=True)) for cell in self.cells
+        ]
         writer = csv.DictWriter(stream, list(lines[0]) if lines else [], lineterminator="\n")
         writer.writeheader()
         writer.writerows(lines)
         return stream.getvalue()
 
+    def frame(self) -> pd.DataFrame:
+        """The cells as a pandas DataFrame, with a row for each and the columns of :meth:`to_csv`."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records([self._flat(cell) for cell in self.cells])
+
+    def to_latex(self, *, each_task: bool = False) -> str:
+        """The tables as LaTeX that needs the package booktabs; see :func:`openfingym.reports.latex.to_latex`."""
+        from openfingym.reports.latex import to_latex
+
+        return to_latex(self, each_task=each_task)
+
+    def to_markdown(self, *, each_task: bool = False) -> str:
+        """The tables as Markdown; see :func:`openfingym.reports.markdown.to_markdown`."""
+        from openfingym.reports.markdown import to_markdown
+
+        return to_markdown(self, each_task=each_task)
+
     def _flat(self, cell: Cell) -> dict[str, object]:
-        """A line of the CSV, by its columns."""
+        """The figures of a cell, by the columns of the CSV."""
         return {
             "data_kind": cell.data_kind,
-            # Names of agents and models may be a stranger's, and a spreadsheet runs what looks like a formula.
-            **dict(zip(self.by, map(not_a_formula, cell.row), strict=True)),
+            **dict(zip(self.by, cell.row, strict=True)),
             "family": cell.family,
             "tasks": cell.tasks,
             **asdict(cell.counts),
@@ -221,7 +244,7 @@ def _questions(
     runs: FoundRuns, by: Sequence[Field], cutoffs: Mapping[str, str], *, with_hidden: bool
 ) -> QuestionReport | None:
     """The part of the report about runs of questions with tools; None if there are none."""
-    if not any(run.path is not None and (run.path / QUESTIONS).is_file() for run in runs.results):
+    if not any(run.path is not None and os.path.isfile(f"{run.path}/{QUESTIONS}") for run in runs.results):  # noqa: PTH113
         return None
     # Imported only here, since it takes time and most reports have no such runs.
     from openfingym.reports.questions.report import question_report

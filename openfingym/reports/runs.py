@@ -27,6 +27,8 @@ CONFIG_LIMIT = 16 * MEGABYTE
 """Most bytes of a ``config.json``."""
 ISOLATED = frozenset({"inside", "programs inside", "model inside"})
 """What a result says of the isolation of an agent whose programs, at least, ran in isolation, with no loop but ours."""
+BATCH = 64
+"""How many run folders a thread reads in a row."""
 READERS = 8
 """How many threads read run folders: most of the time is spent waiting for the disk."""
 
@@ -185,8 +187,11 @@ def read_below(paths: Iterable[Path], keys: Sequence[PublicKey] = ()) -> FoundRu
     damaged: list[DamagedRun] = []
     configs: dict[str, RunConfig] = {}
     copies = 0
+    folders = list(_unique(run_folders(paths)))
+    # In batches, since handing a folder to a thread takes as long as reading it does if it is in memory.
+    batches = [folders[start : start + BATCH] for start in range(0, len(folders), BATCH)]
     with ThreadPoolExecutor(READERS) as pool:
-        loaded = list(pool.map(partial(_load, keys=keys), _unique(run_folders(paths))))
+        loaded = [run for batch in pool.map(partial(_load_all, keys=keys), batches) for run in batch]
     rollouts: defaultdict[str, list[_LoadedRun]] = defaultdict(list)
     for folder, result, config in loaded:
         if isinstance(result, DamagedRun):
@@ -232,6 +237,9 @@ def _told_apart(runs: Sequence[_LoadedRun]) -> tuple[_LoadedRun | None, int, lis
         they differ, a run counts if it is backed under a known key, and none does if no run is.
     """
     first = runs[0]
+    # Nearly every rollout is in one folder alone.
+    if len(runs) == 1:
+        return first, 0, []
     if all(run.states_the_same(first) for run in runs):
         # Of equal folders one may lack its receipt.
         return min(runs, key=_unsureness), len(runs) - 1, []
@@ -296,6 +304,13 @@ def _unique(folders: Iterable[Path]) -> Iterator[Path]:
         if key not in seen:
             seen.add(key)
             yield folder
+
+
+def _load_all(
+    folders: Sequence[Path], *, keys: Sequence[PublicKey] = ()
+) -> list[tuple[Path, RolloutResult | DamagedRun, RunConfig]]:
+    """Read run folders, one after the other."""
+    return [_load(folder, keys=keys) for folder in folders]
 
 
 def _load(folder: Path, *, keys: Sequence[PublicKey] = ()) -> tuple[Path, RolloutResult | DamagedRun, RunConfig]:

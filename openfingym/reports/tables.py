@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openfingym.reports.cells import ALL, Cell, Row, TaskCell, family_order, label
+from openfingym.reports.cells import Row, TaskCell, family_order, label
 from openfingym.reports.comparisons import RowComparison
 from openfingym.reports.formatting import (
     DASH,
@@ -22,7 +21,10 @@ from openfingym.reports.formatting import (
     strength,
     whole,
 )
+from openfingym.reports.paper_table import paper_table, reward_table
 from openfingym.reports.statistics import FEWEST_UNITS, POWER
+from openfingym.reports.text_table import TextTable, overall
+from openfingym.reports.ties import BEST, ties_of, told_apart
 
 if TYPE_CHECKING:
     from openfingym.reports.report import Report
@@ -31,58 +33,38 @@ FAILED = ("rejected", "error")
 """States of a run that failed; runs in other states wait, or do not count."""
 REASONS = 10
 """How many reasons of failures are listed."""
-ARROWS = {"forecasting": "↓", "generation": "↓", "trading": "↑", "fraud": "↑"}
-"""Whether a low or a high reward of the paper is better, by family."""
+SKILL_NOTE = (
+    "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, higher "
+    "is better. A rejected run counts as the baseline; 'if scored' leaves it out. Penalized total, by which rows are "
+    "ranked: the geometric mean of the relative total itself, a rejected run counted as 100, so that failing never "
+    f"pays. Ties: rows that share a letter were not told apart by the comparisons; the best has the letter {BEST}, and "
+    "a dash is too few to say. Better: share of runs that beat the baseline, beyond their sampling error where they "
+    "have an interval. No skill: share of scored runs whose advantage over the baseline, or over an answer without "
+    "skill, is within sampling error; a dash where what such answers reach is not recorded. Left out of everything: "
+    "errors, which are ours, deferred and void runs. The interval is for other tasks; with fewer than "
+    f"{FEWEST_UNITS} datasets it is of these tasks alone, on other items of the same markets."
+)
+"""What the columns of the table of skill mean."""
+TIES = "ties"
+"""Name of the column of letters that rows share if they were not told apart."""
 SHOWN_PAIRS = 300
 """Most comparisons in the table."""
 SHOWN_K = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
 """Values of k that the table of pass@k shows, as far as there are runs."""
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """A table whose cells are plain text."""
-
-    title: str
-    """Title of the table."""
-    columns: tuple[str, ...]
-    """Names of the columns."""
-    rows: tuple[tuple[str, ...], ...]
-    """The cells of each row, one for each column."""
-    left: int
-    """How many columns from the left hold names; the others hold figures."""
-    note: str = ""
-    """What the columns mean."""
-    optional: tuple[str, ...] = ()
-    """Columns that a narrow terminal leaves out, in the order in which they are left out."""
-
-
-def kinds_of(report: Report) -> list[str]:
-    """The kinds of data in a report, in its order."""
-    return list(dict.fromkeys(cell.data_kind for cell in report.cells))
-
-
-def overall(report: Report, data_kind: str) -> list[Cell]:
-    """The cell of each row over all its tasks on data of a kind, the lowest penalized total first.
-
-    Rows of too few tasks to stand for others come after those of enough, and rows without a skill last.
-    """
-    # The cell over all families is the last of its row; if there is one family, its cell is over all tasks.
-    last = {cell.row: cell for cell in report.cells if cell.data_kind == data_kind}
-
-    def rank(cell: Cell) -> tuple[bool, bool, float, Row]:
-        return cell.skill.value is None, cell.skill.over != "task", cell.penalized.value or 0.0, cell.row
-
-    return sorted(last.values(), key=rank)
-
-
 def skill_table(report: Report, data_kind: str) -> TextTable:
     """The table of skill by family, with intervals and with everything that is in no average."""
-    rank = {cell.row: number for number, cell in enumerate(overall(report, data_kind))}
+    best = overall(report, data_kind)
+    rank = {cell.row: number for number, cell in enumerate(best)}
     cells = sorted(
         (cell for cell in report.cells if cell.data_kind == data_kind),
         key=lambda cell: (family_order(cell.family), rank[cell.row]),
     )
+    # Rows are compared over all their tasks, so that the letters belong to these cells alone.
+    ties, last = ties_of(report, data_kind, list(rank)), {cell.row: cell for cell in best}
+    tied = [ties.get(cell.row, DASH) if cell is last[cell.row] else "" for cell in cells]
+    strong = (place for place, text in enumerate(tied) if told_apart(ties) and BEST in text)
     rows = (
         (
             *cell.row,
@@ -91,6 +73,7 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
             strength(cell),
             interval(cell.skill),
             penalized(cell),
+            letters,
             signed(cell.skill_scored),
             percent(cell.counts.success),
             f"{cell.counts.scored}/{cell.counts.judged}",
@@ -98,7 +81,7 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
             percent(cell.no_skill),
             left_out(cell),
         )
-        for cell in cells
+        for cell, letters in zip(cells, tied, strict=True)
     )
     return TextTable(
         "Skill by family",
@@ -109,6 +92,7 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
             "skill",
             "95 % interval",
             "penalized total",
+            TIES,
             "if scored",
             "success",
             "runs",
@@ -118,36 +102,10 @@ def skill_table(report: Report, data_kind: str) -> TextTable:
         ),
         tuple(rows),
         len(report.by) + 1,
-        "Skill: 1 - geometric mean over tasks of the loss relative to the baseline's; 0 is the baseline, 1 perfect, "
-        "higher is better. A rejected run counts as the baseline; 'if scored' leaves it out. Penalized total, by which "
-        "rows are ranked: the geometric mean of the relative total itself, a rejected run counted as 100, so that "
-        "failing never pays. Better: share of runs that beat the baseline, beyond their sampling error where they have "
-        "an interval. No skill: share of scored runs whose advantage over the baseline, or over an answer without "
-        "skill, is within sampling error; a dash where what such answers reach is not recorded. Left out of "
-        "everything: errors, which are ours, deferred and void runs. The interval is for other tasks; with fewer than "
-        f"{FEWEST_UNITS} datasets it is of these tasks alone, on other items of the same markets.",
+        SKILL_NOTE,
         ("if scored", "better", "no skill", "runs", "tasks"),
+        frozenset(strong),
     )
-
-
-def paper_table(report: Report, data_kind: str) -> TextTable:
-    """The layout of the source paper's Table 4: reward and success of each family."""
-    cells = {
-        (cell.row, cell.family): cell for cell in report.cells if cell.data_kind == data_kind and cell.family != ALL
-    }
-    families = sorted({family for _, family in cells}, key=family_order)
-    rows = []
-    for row in (cell.row for cell in overall(report, data_kind)):
-        own = [cells.get((row, family)) for family in families]
-        figures = ((figure(cell.reward), percent(cell.counts.success)) if cell else (DASH, DASH) for cell in own)
-        rows.append((*row, *(text for pair in figures for text in pair)))
-    columns = tuple(text for family in families for text in (f"{family} reward {ARROWS.get(family, '↓')}", "success ↑"))
-    note = (
-        "The paper's own figures: mean over tasks of scored runs, on the tasks' scales. Reward: the paper's loss in "
-        "forecasting and "
-    )
-    meant = "generation, AUROC + recall in fraud detection, minus our total in trading."
-    return TextTable("As in the paper's Table 4", (*report.by, *columns), tuple(rows), len(report.by), note + meant)
 
 
 def pass_table(report: Report, data_kind: str) -> TextTable | None:
@@ -322,6 +280,7 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
 
 TABLES: Mapping[str, Callable[[Report, str], TextTable | None]] = {
     "skill": skill_table,
+    "reward": reward_table,
     "paper": paper_table,
     "pass": pass_table,
     "cost": cost_table,
@@ -331,7 +290,7 @@ TABLES: Mapping[str, Callable[[Report, str], TextTable | None]] = {
     "tasks": task_table,
 }
 """The tables of a report by name; a report has each of them for each kind of data."""
-ON_TERMINAL = ("skill", "paper", "pass", "cost", "boundaries")
+ON_TERMINAL = ("skill", "reward", "paper", "pass", "cost", "boundaries")
 """Names of the tables that the terminal shows."""
 OPEN_ON_PAGE = ("pass", "cost", "boundaries")
 """Names of the tables that the page shows unfolded, besides the paper's; it has drawings of the others."""

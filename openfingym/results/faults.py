@@ -137,5 +137,8 @@ def _is_interval(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    # A bool is an int to Python; and the comparisons are false for NaN, which Python's JSON reader lets through.
+    # The comparisons are false for NaN, which Python's JSON reader lets through. Nearly every value is of one of these
+    # two types themselves, which is quick to see; of others a bool is an int to Python.
+    if type(value) is float or type(value) is int:
+        return -HUGE < value < HUGE
     return isinstance(value, int | float) and not isinstance(value, bool) and -HUGE < value < HUGE

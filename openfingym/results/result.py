@@ -227,7 +227,8 @@ class RolloutResult:
         return self.questions if isinstance(self.questions, str) else None
 
     def reward(self, name: RewardName = "loss") -> float:
-        """The reward of this rollout; higher is better, always finite.
+        """The training reward of this rollout; higher is better, always finite. Reports mean another figure by reward:
+        the paper's, of scored rollouts alone (:func:`openfingym.reports.cells.paper_reward`).
 
         Args:
             name: the transform. ``grpo`` is the paper's (appendix B): -min(loss, 5), and -6 for a failure of the agent.
@@ -279,11 +280,13 @@ class RolloutResult:
             KeyError: ``flags`` is missing.
             TypeError: another field without a default is missing, or a value is no list where one is expected.
         """
-        fields = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
+        known = cls.__dataclass_fields__
+        fields = {key: value for key, value in data.items() if key in known}
         fields["flags"] = _as_tuple("flags", data["flags"])
         for name in INTERVALS:
             fields[name] = None if data.get(name) is None else _as_tuple(name, data[name])
-        fields["path"] = Path(str(data["path"])) if data.get("path") else None
+        path = data.get("path")
+        fields["path"] = (path if isinstance(path, Path) else Path(str(path))) if path else None
         return cls(**fields)  # type: ignore[arg-type]  # plain JSON
 
 

@@ -162,7 +162,7 @@ def read_run(folder: Path) -> RolloutResult:
         if not isinstance(data, dict):
             raise ValueError("it is no object")
         # A folder may have been moved, and the path in its result may be anybody's.
-        result = RolloutResult.from_dict(data | {"path": str(folder.absolute())})
+        result = RolloutResult.from_dict(data | {"path": folder.absolute()})
     except (OSError, ValueError, TypeError, KeyError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise StoreError(f"{path}: not a readable result ({reason})") from error

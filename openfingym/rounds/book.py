@@ -16,6 +16,7 @@ not know, in ``<store>/rounds/<name>/``::
     2026-W48/report.html, report.json   the report as it was published
     2026-W48/records/AGENT.jsonl        what an agent said in `rounds run`, word by word, one question on each line
     2026-W48/receipts/AGENT/*.json      the receipt of each forecast that was entered here
+    passes/2/                           the same again for a later pass (openfingym.rounds.passes)
 
 If all of it but the definition is lost, the next tick writes it anew from the ledger.
 """
@@ -41,6 +42,7 @@ from openfingym.rounds.series import Series
 DEFINITION, BEGUN, LOG, LOCK = "definition.toml", "begun.json", "log.json", "tick.lock"
 LONGEST_NAME = 120
 """Most characters that a text contributes to the name of a file; file systems allow 255 bytes."""
+PASSES = "passes"
 RECEIPTS, RUNNING = "receipts", "run.lock"
 CHANGEABLE = frozenset({"clock", "weeks"})
 """Keys of the definition that `rounds init` and `rounds run` may set to other values."""
@@ -113,8 +115,15 @@ class Book:
 
     @cached_property
     def series(self) -> Series:
-        """The definition of the series, with what was changed of it."""
-        return Series.read(self.folder / DEFINITION, self._begun["folder"], self._begun["changes"])
+        """The definition of the series, with what was changed of it; a later pass has a name of its own."""
+        series = Series.read(self.folder / DEFINITION, self._begun["folder"], self._begun["changes"])
+        return series if self.number == 1 else series.model_copy(update={"name": f"{series.name}+{self.number}"})
+
+    @property
+    def number(self) -> int:
+        """Number of the pass, counted from 1 (openfingym.rounds.passes)."""
+        number: int = self._begun["pass"]
+        return number
 
     def lasting(self, weeks: int) -> Self:
         """Set how many rounds the series has, if its definition does not say so; returns the book of that series.
@@ -219,7 +228,7 @@ class Book:
     @cached_property
     def _begun(self) -> dict[str, Any]:
         """The values of ``begun.json``, checked: ``since`` as text, ``begun_at`` in nanoseconds, ``folder``,
-        ``changes``.
+        ``changes``, and the number of the ``pass``.
         """
         path = self.folder / BEGUN
         try:
@@ -227,7 +236,8 @@ class Book:
             changes = {name: value for name, value in document.get("changes", {}).items() if name in CHANGEABLE}
             begun_at = moment_ns(str(document.get("begun_at", document["since"])))
             return {"since": str(document["since"]), "folder": Path(document["folder"]), "changes": changes} | {
-                "begun_at": begun_at
+                "begun_at": begun_at,
+                "pass": int(document.get("pass", 1)),
             }
         except (OSError, ValueError, TypeError, KeyError, AttributeError, UsageError) as error:
             raise StoreError(f"{path}: cannot be read ({error}); run `openfingym rounds init FILE` again") from error

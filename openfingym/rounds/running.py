@@ -20,6 +20,7 @@ from openfingym.errors import OpenFinGymError, UsageError, VerifierError
 from openfingym.questions.question import LATEST_NS
 from openfingym.rounds.forecaster import Batch, Forecaster, KnowsWorld, QuestionInContext, Said
 from openfingym.rounds.generator import round_name
+from openfingym.rounds.passes import Newcomer, assigned, same_questions
 from openfingym.rounds.records import Records
 from openfingym.rounds.references import MARKET, NAIVE
 from openfingym.rounds.status import SETTLED
@@ -55,7 +56,7 @@ class Forecasted:
         return {"round": self.week, "agent": self.agent, **self.counts}
 
 
-Listener = Callable[[TickAction | Forecasted | TickFailure], None]
+Listener = Callable[[TickAction | Forecasted | TickFailure | Newcomer], None]
 """Receives what was done or could not be done, as soon as it was."""
 
 
@@ -79,6 +80,8 @@ class SeriesOutcome:
     """Path of the receipt of one of the forecasts; None if there is none."""
     again_ns: int | None = None
     """When there is something to do again, in nanoseconds since the epoch; None for a clock other than the real one."""
+    newcomers: list[Newcomer] = field(default_factory=list)
+    """The forecasters who came after a deadline."""
 
 
 def run(
@@ -93,6 +96,8 @@ def run(
 ) -> SeriesOutcome:
     """Play a series, or continue one; the caller holds the lock of ``book.running()``.
 
+    A forecaster who comes after a deadline plays a pass of its own (:mod:`openfingym.rounds.passes`).
+
     Args:
         book: the folder of the series.
         ledger: a client of the verifier that holds its questions.
@@ -104,8 +109,8 @@ def run(
         listener: receives what was done or could not be done, as soon as it was.
 
     Raises:
-        UsageError: the number of weeks is not stated anywhere, two forecasters have the same name, or the clock is the
-            real one and ``weeks`` is given.
+        UsageError: the number of weeks is not stated anywhere, two forecasters have the same name, the clock is the
+            real one and ``weeks`` is given, or a forecaster comes too late.
         VerifierError: the verifier does not answer, or refuses.
         StoreError: a folder cannot be written.
     """
@@ -120,7 +125,32 @@ def run(
         if weeks is None:
             raise UsageError(f"how many weeks? {book.series.name} has no end of its own; give --weeks")
         book = book.lasting(weeks)
-    return _Run(book, ledger, publish, tuple(forecasters), week_limit_s, listener).play(weeks)
+    passes, newcomers = assigned(book, forecasters, weeks)
+    for newcomer in newcomers:
+        listener(newcomer)
+    outcomes = []
+    for one, group in passes:
+        # The published report of a round is that of its first pass; the one made on demand has all passes.
+        publishing = publish if one is book else None
+        lasting = one.lasting(weeks) if one.series.weeks is None and weeks is not None else one
+        outcomes.append(_Run(lasting, book, ledger, publishing, group, week_limit_s, listener).play(weeks))
+    return _joined(outcomes, newcomers)
+
+
+def _joined(outcomes: Sequence[SeriesOutcome], newcomers: Sequence[Newcomer]) -> SeriesOutcome:
+    """The outcome of several passes as one: complete if all are; the time is that of the last one."""
+    last = outcomes[-1]
+    return SeriesOutcome(
+        last.now_ns,
+        all(one.complete for one in outcomes),
+        [forecast for one in outcomes for forecast in one.forecasts],
+        [action for one in outcomes for action in one.actions],
+        [fault for one in outcomes for fault in one.faults],
+        sum(one.unsettled for one in outcomes),
+        next((one.receipt for one in reversed(outcomes) if one.receipt is not None), None),
+        last.again_ns,
+        list(newcomers),
+    )
 
 
 @dataclass
@@ -128,6 +158,9 @@ class _Run:
     """A run of a series. Steps that return a truth value say whether the clock may move on."""
 
     book: Book
+    """The pass that is played."""
+    series: Book
+    """The first pass."""
     ledger: LedgerClient
     publish: Publisher | None
     forecasters: tuple[Forecaster, ...]
@@ -311,9 +344,12 @@ class _Run:
         """
         followers = {other.name for other in self.forecasters if other.uses_others}
         left_out = followers | {forecaster.name, MARKET}
-        answers = self.ledger.answers(question.id)
+        # Those of other passes too: each was made as of this moment. Who is in several has the same answer in each.
         return {
-            f"{principal}/{agent}": answer for (principal, agent), answer in answers.items() if agent not in left_out
+            f"{principal}/{agent}": answer
+            for one in same_questions(self.book, self.series, question.id)
+            for (principal, agent), answer in self.ledger.answers(one).items()
+            if agent not in left_out
         }
 
     def _ended(self) -> SeriesOutcome:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.reports.report import make_report
-from openfingym.reports.tables import overall
+from openfingym.reports.text_table import overall
 from tests.openfingym.reports.made import failed, runs, scored
 
 TASKS = [f"task-{n:02}" for n in range(30)]

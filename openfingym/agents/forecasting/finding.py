@@ -24,7 +24,7 @@ def find_forecasters(
     names: Sequence[str],
     command: Sequence[str] | None = None,
     *,
-    spec: ModelSpec | None = None,
+    specs: Sequence[ModelSpec] = (),
     allowance: Allowance | None = None,
     prices: PriceTable | None = None,
     sampled: Callable[[Agent], Agent] = lambda agent: agent,
@@ -32,15 +32,15 @@ def find_forecasters(
     question_s: float = 900.0,
     parallel: int = 1,
 ) -> Iterator[list[Forecaster]]:
-    """Forecasters by their names; the model that agents among them ask is open during the block.
+    """Forecasters by their names; the models that agents among them ask are open during the block.
 
     Args:
         names: names of programs, and of agents that ask a model; :data:`~openfingym.rounds.running.ENTERED`, which are
             entered at every tick anyway, are left out.
         command: name and arguments of a program of the user's own, which forecasts beside the others.
-        spec: the model that all agents ask; None where no agent does.
+        specs: the models that agents ask; each agent asks each of them, as a forecaster of its own.
         allowance: limits on what an agent may spend on one question.
-        prices: the table by which costs of the model are counted; None for the table of the library.
+        prices: the table by which costs of the models are counted; None for the table of the library.
         sampled: returns an agent with the sampling parameters that the user has chosen.
         patience_s: seconds for which an endpoint that does not answer is asked again.
         question_s: seconds that a question may take.
@@ -54,11 +54,11 @@ def find_forecasters(
     programs = set(program_names())
     forecasters: list[Forecaster] = [find_program(name) for name in names if name in programs]
     asking = [
-        _ready(sampled(_agent(name, sorted(programs))), question_s, given=spec is not None)
+        _ready(sampled(_agent(name, sorted(programs))), question_s, given=bool(specs))
         for name in names
         if name not in programs | ENTERED | ({NAME} if command else set())
     ]
-    if spec is not None and not asking:
+    if specs and not asking:
         raise UsageError("no --agent asks a model; leave the model out")
     if command is not None:
         forecasters.append(CommandForecaster(tuple(command), question_s, parallel))
@@ -67,11 +67,14 @@ def find_forecasters(
         return
     from openfingym.agents.forecasting.model import opened_forecasters
 
-    assert spec is not None
-    with opened_forecasters(
-        asking, spec, allowance, prices, patience_s=patience_s, question_s=question_s, parallel=parallel
-    ) as opened:
-        yield [*forecasters, *opened]
+    with contextlib.ExitStack() as stack:
+        for spec in specs:
+            forecasters += stack.enter_context(
+                opened_forecasters(
+                    asking, spec, allowance, prices, patience_s=patience_s, question_s=question_s, parallel=parallel
+                )
+            )
+        yield forecasters
 
 
 def _agent(name: str, programs: Sequence[str]) -> Agent:

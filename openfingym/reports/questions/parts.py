@@ -11,7 +11,7 @@ from openfingym.reports.cells import NONE, Row, label
 from openfingym.reports.formatting import DASH, figure, whole
 from openfingym.reports.questions.analysis import Scored
 from openfingym.reports.questions.played import PlayedQuestion, PlayedRun
-from openfingym.reports.tables import TextTable
+from openfingym.reports.text_table import TextTable
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ import numpy as np
 from openfingym.reports.forecasts.columns import DATA_KINDS, ForecasterId
 from openfingym.reports.forecasts.reading import data_kind, opened
 from openfingym.reports.seasons.columns import SeasonColumns, SeasonQuestion
+from openfingym.rounds.passes import first_name, later_bounds
+from openfingym.rounds.status import SETTLED
 
 if TYPE_CHECKING:
     from openfingym.reports.seasons.records import SeasonRecords
@@ -25,10 +27,11 @@ FROM questions LEFT JOIN resolutions ON question = questions.id AND n = 1
 WHERE round >= :first AND round < :behind
 ORDER BY questions.id
 """
+# The last column says whether the question is settled, which that of another pass may not be yet.
 FORECASTS = """
-SELECT question, principal, agent, version, counts, p, correct
-FROM forecasts JOIN forecasters ON forecaster = forecasters.id
-WHERE question IN (SELECT id FROM questions WHERE round >= :first AND round < :behind)
+SELECT question, principal, agent, version, counts, p, correct, questions.state IN ('scored', 'void')
+FROM forecasts JOIN forecasters ON forecaster = forecasters.id JOIN questions ON question = questions.id
+WHERE round >= :first AND round < :behind
 ORDER BY forecasts.id
 """
 
@@ -48,14 +51,51 @@ def read_season(ledger: Path, series: str, records: SeasonRecords) -> list[Seaso
         StoreError: there is no ledger, or it cannot be read.
     """
     with opened(ledger) as connection:
-        asked = connection.execute(QUESTIONS, _bounds(series)).fetchall()
-        answered = connection.execute(FORECASTS, _bounds(series)).fetchall()
+        passes = (_bounds(series), later_bounds(series))
+        asked = [row for bounds in passes for row in connection.execute(QUESTIONS, bounds)]
+        answered = [row for bounds in passes for row in connection.execute(FORECASTS, bounds)]
+    asked, answered = _as_one_pass(asked, answered)
     questions: dict[str, dict[int, SeasonQuestion]] = {kind: {} for kind in DATA_KINDS}
     for row in asked:
         question = _question(row, records)
         if question is not None:
             questions[data_kind(row[6], bool(row[10]))][row[0]] = question
     return [_columns(kind, of_kind, answered, records) for kind, of_kind in questions.items() if of_kind]
+
+
+def _as_one_pass(
+    asked: Sequence[tuple[Any, ...]], answered: Sequence[tuple[Any, ...]]
+) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """The questions and forecasts of all passes of a season as those of one.
+
+    Of a question, the row of a pass in which it is settled stands for all, the first of them. Of a forecaster, the
+    forecasts of the first pass in which it answered a question count, such as of the reference forecasters, which are
+    entered in each.
+
+    Args:
+        asked: rows of the query :data:`QUESTIONS`, those of the first pass first.
+        answered: rows of the query :data:`FORECASTS`, in the same order.
+    """
+    same: dict[str, list[tuple[Any, ...]]] = {}
+    for row in asked:
+        same.setdefault(first_name(row[1]), []).append(row)
+    standing = {name: min(rows, key=lambda row: row[11] not in SETTLED) for name, rows in same.items()}
+    # A question of the same name that asks something else, by a definition that was changed, stands for itself.
+    number = {row[0]: standing[name][0] for name, rows in same.items() for row in rows if _asks_as(row, standing[name])}
+    chosen = [(*row[:1], name, *row[2:5], first_name(row[5]), *row[6:]) for name, row in standing.items()]
+    first: dict[tuple[Any, ...], int] = {}
+    kept = []
+    for question, *forecast in answered:
+        if question in number and first.setdefault((number[question], *forecast[:3]), question) == question:
+            kept.append((number[question], *forecast))
+    return chosen, kept
+
+
+def _asks_as(row: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two rows of questions ask the same at the same moments, whatever their passes are."""
+    documents = [json.loads(one[2]) for one in (row, other)]
+    mine, theirs = ([one.get(key) for key in ("text", "query", "unit", "outcomes")] for one in documents)
+    return mine == theirs and tuple(row[3:5]) == tuple(other[3:5]) and tuple(row[7:10]) == tuple(other[7:10])
 
 
 def is_season(ledger: Path, series: str) -> bool:
@@ -154,9 +194,12 @@ def _columns(
     shape = (len(people), len(asked))
     count, forecast, lost, judged, correct = (np.zeros(shape) for _ in range(5))
     there: set[tuple[int, str]] = set()
-    for place, who, counts, p, right in rows:
+    waiting: set[tuple[int, int]] = set()
+    for place, who, counts, p, right, settled in rows:
         question, cell = asked[place], (line[who], place)
         there.add((line[who], question.week))
+        if question.is_scored and not settled:
+            waiting.add(cell)
         if counts and p is not None:
             count[cell] += 1.0
             forecast[cell] += p
@@ -170,6 +213,9 @@ def _columns(
     took_part = np.zeros(shape, dtype=np.bool_)
     for number, week in there:
         took_part[number, weeks == week] = True
+    # A forecast that has its truth in another pass alone is neither right nor wrong yet, and not missing either.
+    for cell in waiting:
+        took_part[cell] = False
     # Means over attempts; 0 / 0 is NaN, which says that there is nothing.
     with np.errstate(invalid="ignore", divide="ignore"):
         return SeasonColumns(kind, asked, people, forecast / count, correct / judged, lost / judged, took_part)

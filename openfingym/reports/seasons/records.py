@@ -1,6 +1,7 @@
 """Reading the records of a season's agents: methods and models, costs, and answers that could not be read.
 
-There is a line of JSON for each question and each try, in ``<folder of the series>/<week>/records/<agent>.jsonl``.
+There is a line of JSON for each question and each try, in ``<folder of the series>/<week>/records/<agent>.jsonl``, and
+for later passes in the same places below ``<folder of the series>/passes/<number>``.
 Forecasts are scored from the ledger, never from these records.
 """
 
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import UsageError
 from openfingym.models.cutoffs import require_cutoff
+from openfingym.rounds.book import PASSES
+from openfingym.rounds.passes import first_name
 
 if TYPE_CHECKING:
     from openfingym.reports.forecasts.columns import ForecasterId
@@ -88,7 +91,7 @@ class SeasonRecords:
         """How many lines could not be read, such as one that is being written."""
         self.proposals: Mapping[str, str] = {} if folder is None else _proposals(folder)
         """The verdict that was proposed for each question in the series' queue of verdicts, by the question's id."""
-        for path in sorted(folder.glob(f"*/{FOLDER}/*.jsonl")) if folder is not None else ():
+        for path in _files(folder) if folder is not None else ():
             for line in _lines(path):
                 if line is None or not self._add(path.parent.parent.name, line):
                     self.damaged += 1
@@ -133,12 +136,21 @@ class SeasonRecords:
         if state != FAILED:
             records.weeks.add(week)
         # Lines are in the order of the tries: the last one says how the question ended.
-        records.states[str(question)] = str(state)
+        records.states[first_name(str(question))] = str(state)
         tokens = [line.get(key) for key in ("prompt_tokens", "completion_tokens")]
         records.tokens = _more(records.tokens, tokens[0], tokens[1])
         records.cost_usd = _more(records.cost_usd, line.get("cost_usd"))
         records.seconds = _more(records.seconds, line.get("seconds"))
         return True
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of records of a series, of all passes."""
+    return [
+        path
+        for place in (folder, *sorted(folder.glob(f"{PASSES}/*")))
+        for path in sorted(place.glob(f"*/{FOLDER}/*.jsonl"))
+    ]
 
 
 def _proposals(folder: Path) -> dict[str, str]:

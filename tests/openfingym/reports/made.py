@@ -54,12 +54,27 @@ OWN_DATA = (
     "treasury-forecast-v2",
 )
 """Six tasks on data of their own, so that a report on them may speak of other tasks."""
+APART = (
+    *("fx-forecast", "treasury-forecast", "equity-forecast", "crypto-forecast", "commodity-forecast", "lob-forecast"),
+    *("nifty50-forecast", "tsfm-forecast", "yield-curve-forecast", "stock10-forecast"),
+)
+"""Tasks of forecasting that share no data."""
 HOSTILE = "</script></style><img src=x onerror=alert(1)>\"'&amp;<b>[/red]"
 
 
 def scored(relative: float, **changes: object) -> RolloutResult:
     """A run with this loss relative to the baseline's."""
     return made(relative_total=relative, total=0.1 * relative, **changes)
+
+
+def three_agents(tasks: tuple[str, ...] = APART, **changes: object) -> list[RolloutResult]:
+    """A run of each task by three agents, two of which are about as good and the third is worse."""
+    losses = {"good": 0.5, "equal": 0.51, "bad": 2.0}
+    return [
+        scored(loss + 0.02 * n * (-1) ** (n * len(agent)), agent=agent, task=task, **changes)
+        for agent, loss in losses.items()
+        for n, task in enumerate(tasks)
+    ]
 
 
 def failed(state: str, **changes: object) -> RolloutResult:

@@ -13,14 +13,14 @@ import pytest
 
 from openfingym.reports.cells import grouped, task_cells_of
 from openfingym.reports.charts import Scale
-from openfingym.reports.figures import cost_scatter, forest, heat_map
+from openfingym.reports.figures import cost_scatter, forest, heat_map, ruler
 from openfingym.reports.formatting import penalized
 from openfingym.reports.html import render
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import DamagedRun, FoundRuns
 from openfingym.reports.tables import DAMAGED
 from tests.openfingym.reports.browser import opened
-from tests.openfingym.reports.made import HOSTILE, OWN_DATA, failed, runs, scored
+from tests.openfingym.reports.made import APART, HOSTILE, OWN_DATA, failed, runs, scored, three_agents
 
 TASKS = list(OWN_DATA)
 
@@ -62,9 +62,10 @@ def test_the_headline_has_skill_interval_and_success():
     assert (
         rows[1]
         == f"good / m {good.skill.value:+.3f} {good.skill.low:+.3f} to {good.skill.high:+.3f}, 7 tasks 86% of 7 scored"
-        f"; penalized total {penalized(good)}"
+        f"; penalized total {penalized(good)} a"
     )
     assert rows[2].startswith("bad / m −1.000")
+    assert rows[0] == "forecasting ties"
 
 
 def test_the_forest_draws_intervals_where_they_are():
@@ -126,7 +127,19 @@ def test_an_outlier_is_cut_off_and_said_and_does_not_squash_the_others():
 def test_round_values_of_the_ruler_are_what_they_say():
     cells = make_report(runs(*(scored(1.9 + 0.02 * n, task=task) for n, task in enumerate(TASKS)))).cells
     labels = [node.text for node in fragment(forest(cells)).find(".//svg[@class='ruler']").iter("text")]
-    assert labels == ["−1.00", "−0.75", "−0.50", "−0.25", "0.00"]
+    assert labels == ["−1.00", "−0.50", "0.00"]
+
+
+def test_a_narrow_ruler_has_fewer_values_and_zero_among_them():
+    scale = Scale.around([np.array([-0.21, 0.39])], zero=True)
+    values, _ = scale.ticks()
+    assert [round(value, 9) for value in values] == [-0.2, 0.0, 0.2, 0.4]
+    assert [(text, minor) for _, text, minor in ruler(scale)] == [
+        ("\N{MINUS SIGN}0.2", True),
+        ("0.0", False),
+        ("0.2", True),
+        ("0.4", False),
+    ]
 
 
 def test_long_tables_are_folded_and_the_menu_leads_everywhere():
@@ -135,8 +148,9 @@ def test_long_tables_are_folded_and_the_menu_leads_everywhere():
     tree = parsed(render(make_report(found), found.results))
     links = {node.get("href").removeprefix("#") for node in tree.iter("a")}
     anchors = {node.get("id"): node for node in tree.iter() if node.get("id")}
-    assert links == set(anchors) - {"runs"}
-    assert [texts(node) for node in anchors["skill-1"].iter("summary")] == ["5 more rows"]
+    assert set(anchors) - links == {"skill-1", "skill-2"}
+    assert not links - set(anchors)
+    assert [texts(node) for node in anchors["skill-1"].iter("summary")] == ["5 more rows", "What the figures mean"]
     assert [texts(node) for node in anchors["paper-1"].iter("summary")] == ["25 rows"]
     assert not list(anchors["paper-2"].iter("summary"))
     assert texts(anchors["failed"]).startswith("Failed runs state task run rejected")
@@ -189,9 +203,43 @@ def test_without_prices_time_stands_for_cost_and_without_skill_there_is_no_scatt
 
 def test_damaged_runs_are_said_at_the_top():
     damaged = tuple(DamagedRun(Path(f"r{n}"), f"r{n}: {HOSTILE}") for n in range(DAMAGED + 3))
-    header = next(parsed(render(make_report(FoundRuns(tuple(two()), damaged)))).iter("header"))
-    assert f"{DAMAGED + 3} damaged runs are in no figure." in texts(header)
-    assert "and 3 more" in texts(header)
+    tree = parsed(render(make_report(FoundRuns(tuple(two()), damaged))))
+    assert f"{DAMAGED + 3} damaged runs are in no figure." in texts(next(tree.iter("header")))
+    (reasons,) = (node for node in tree.iter("section") if node.get("id") == "damaged")
+    assert f"r0: {HOSTILE}" in texts(reasons)
+    assert "and 3 more" in texts(reasons)
+
+
+FAMILIES = (*APART[:6], "crypto-generation", "ou-generation", "amazon-fraud", "yelpchi-fraud", "crypto-trading")
+"""Tasks of four families."""
+
+
+def test_the_first_thing_of_a_page_is_the_table_of_agents_over_all_tasks():
+    found = runs(*three_agents(FAMILIES), failed("rejected", agent="good"))
+    tree = parsed(render(make_report(found), found.results))
+    order = [node.get("class") or node.get("id") for node in tree.iter() if node.tag in {"table", "section", "dl"}]
+    assert next(name for name in order if name) == "headline"
+    table = next(node for node in tree.iter("table") if node.get("class") == "headline")
+    head = [texts(node) for node in table.find("thead/tr")]
+    assert head == ["", "all tasks", "ties", "forecasting", "generation", "trading", "fraud"]
+    # What is said before it takes no screen: the title, a sentence, and a link to the failed run.
+    header = next(tree.iter("header"))
+    assert [node.tag for node in header] == ["h1", "p", "nav"]
+    assert [texts(node) for node in header.iter("a")] == ["1 failed run"]
+
+
+def test_bold_is_what_the_legend_says():
+    tree = parsed(render(make_report(runs(*three_agents(FAMILIES)))))
+    rows = {
+        texts(row.find("th")): (row.find("td/strong") is not None, texts(row.findall("td")[1]))
+        for row in next(node for node in tree.iter("table") if node.get("class") == "headline").find("tbody")
+    }
+    assert rows == {"good": (True, "a"), "equal": (True, "a"), "bad": (False, "b")}
+    assert "Bold: not told apart from the best." in texts(tree)
+    # Where nobody was told apart, nobody stands out.
+    alone = parsed(render(make_report(runs(*(run for run in three_agents(FAMILIES) if run.agent != "bad")))))
+    assert not list(next(node for node in alone.iter("table") if node.get("class") == "headline").iter("strong"))
+    assert "Bold" not in texts(alone)
 
 
 def hostile():
@@ -222,6 +270,36 @@ def sized(page, folder, width):
     return opened(page, folder / f"{width}.html", f"--window-size={width},900")
 
 
+def without_policy(page):
+    """The page as a browser shows it that would run a script of ours."""
+    return re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page)
+
+
+def test_in_a_browser_all_columns_are_in_sight_and_no_two_labels_overlap(tmp_path):
+    pages = [
+        render(make_report(runs(*three_agents(FAMILIES, model="a-model-with-a-long-name")))),
+        # A scale of small steps, whose labels are long.
+        render(
+            make_report(runs(*(scored(1.0 + 0.0004 * n, agent=a, task=t) for a in "ab" for n, t in enumerate(TASKS))))
+        ),
+    ]
+    probe = """<script>
+        const boxes = (nodes) => [...nodes].map((node) => node.getBoundingClientRect()).filter((box) => box.width);
+        const over = [...document.querySelectorAll(".ruler")].flatMap((ruler) => {
+            const all = boxes(ruler.querySelectorAll("text"));
+            return all.filter((box, n) => n && box.left < all[n - 1].right + 1);
+        });
+        const table = document.querySelector(".headline").parentElement;
+        const first = document.querySelector(".headline thead th").getBoundingClientRect();
+        document.title = `${over.length} overlap, ${table.scrollWidth > table.clientWidth + 1 ? "cut" : "whole"}, `
+            + (first.right <= innerWidth ? "seen" : "hidden") + `, ${document.querySelectorAll(".ruler").length > 0}`;
+        </script>"""
+    for page in pages:
+        loose = without_policy(page).replace("</body>", f"{probe}</body>")
+        assert "<title>0 overlap, whole, seen, true</title>" in sized(loose, tmp_path, 1300)
+        assert re.search("<title>0 overlap, (cut|whole), seen, true</title>", sized(loose, tmp_path, 500))
+
+
 def test_in_a_browser_no_script_runs_and_nothing_is_wider_than_the_window(tmp_path):
     page = render(make_report(runs(*two(), *two("simulated"), *two("specified"), failed("error", agent="a" * 80))))
     probe = """<script>document.title = [...document.querySelectorAll("main *")]
@@ -235,6 +313,6 @@ def test_in_a_browser_no_script_runs_and_nothing_is_wider_than_the_window(tmp_pa
         + getComputedStyle(document.querySelector("h1")).fontSize</script>"""
     allowed = page.replace("style-src", "script-src 'unsafe-inline'; style-src").replace("</body>", f"{paint}</body>")
     assert "<title>block 28px</title>" in sized(allowed, tmp_path, 1200)
-    loose = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page).replace("</body>", f"{probe}</body>")
+    loose = without_policy(page).replace("</body>", f"{probe}</body>")
     for width in (500, 1200):
         assert "<title>0 too wide</title>" in sized(loose, tmp_path, width)

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-import numpy as np
 import pytest
 
 from openfingym.cli import main
@@ -48,7 +47,7 @@ def test_folders_are_taken_directly(invoke, folder):
     assert out.startswith("Real data\n")
     for words in (
         "Skill by family",
-        "As in the paper's Table 4",
+        "Reward and success by family",
         "+0.500",
         "+0.100",
         "1 error",
@@ -171,8 +170,7 @@ def test_the_documentation_is_true(folder, monkeypatch, capsys):
     exec(frame, names := {})
     table = names["table"]
     assert set(table.index.get_level_values("agent")) == {"naive", "ridge"}
-    assert (table["count"] > 1).all()
-    assert np.isfinite(table["half"]).all()
     exec(program, {})
     assert "ridge is better than naive" in capsys.readouterr().out
+    assert "booktabs" in (folder.parent / "t4.tex").read_text()
     assert (folder.parent / "t4.html").is_file()

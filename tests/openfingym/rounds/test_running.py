@@ -326,8 +326,8 @@ def test_names_of_forecasters() -> None:
     ):
         from openfingym.models.spec import ModelSpec
 
-        spec = ModelSpec.parse("stand-in/competent") if "block" in names[0] else None
-        with pytest.raises(UsageError, match=message), find_forecasters(names, spec=spec):
+        specs = [ModelSpec.parse("stand-in/competent")] if "block" in names[0] else []
+        with pytest.raises(UsageError, match=message), find_forecasters(names, specs=specs):
             pass
     with find_forecasters(["naive"]) as found:
         assert found == []  # the operator enters it at every tick
@@ -337,7 +337,7 @@ def test_a_model_without_tools_is_asked_in_words(tmp_path: Path, ledger: LedgerC
     from openfingym.models.spec import ModelSpec
 
     book = begun(tmp_path, "asked", "weeks = 1")
-    with find_forecasters(["direct"], spec=ModelSpec.parse("stand-in/competent"), parallel=2) as found:
+    with find_forecasters(["direct"], specs=[ModelSpec.parse("stand-in/competent")], parallel=2) as found:
         played = run(book, ledger, None, found)
     assert entries(played) + entries(played, "unparsed") == QUESTIONS
     (line, *_) = (book.folder / "2026-W44/records").glob("*.jsonl").__next__().read_text().splitlines()
