@@ -11,7 +11,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Self, TypeVar, Unpack
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
@@ -20,19 +20,32 @@ from openfingym.models.messages import Completion, Message, Tool, estimated_usag
 from openfingym.models.model import CompletionOptions
 from openfingym.models.outage import Outage
 from openfingym.models.prices import PriceTable
-from openfingym.models.retrying import Adapted, Transient, judge, refuses, retrying
-from openfingym.models.transport import cause_of, never_connected, open_client, transport_errors, unreadable
+from openfingym.models.refusals import Refusal, field_wanted, refusal_in, takes_no
+from openfingym.models.retrying import Adapted, Blocked, Transient, judge, retrying
+from openfingym.models.streaming import StreamedAnswer
+from openfingym.models.transport import (
+    body_of,
+    cause_of,
+    never_connected,
+    open_client,
+    transport_errors,
+    unreadable,
+)
 from openfingym.models.urls import without_credentials
 from openfingym.models.wire import (
     ADAPTATIONS,
     ASKING_FOR_TOKENS,
-    REASONING,
+    REQUIRED,
+    BlockedAnswer,
+    BrokenAnswer,
     Json,
     MalformedAnswer,
     ParsedCompletion,
-    StreamedAnswer,
+    adaptation,
+    as_list,
     read_answer,
     request_body,
+    sent_back,
 )
 
 E = TypeVar("E", bound=Exception)
@@ -89,7 +102,7 @@ class ModelEndpoint:
         self._asking = 0
         """Requests under way or waiting for a slot."""
         self._refused: set[tuple[object, str]] = set()
-        """Pairs of a model and a word of :data:`ADAPTATIONS` that it was found not to take."""
+        """Pairs of a model and what it was found not to take: a word of :func:`~openfingym.models.wire.adaptation`."""
         self._client = open_client(base_url, api_key, timeout_s, loopback=loopback)
         self.place = without_credentials(str(self._client.base_url).rstrip("/"), api_key)
         """The endpoint's URL for people, without credentials."""
@@ -122,9 +135,9 @@ class ModelEndpoint:
         """
         return ChatModel(self, name, request_name or name, prices or PriceTable.load(), stream=stream, tokens=tokens)
 
-    def refused(self, model: str, word: str) -> bool:
-        """Whether a model was found not to take one of :data:`~openfingym.models.wire.ADAPTATIONS`."""
-        return (model, word) in self._refused
+    def refused(self, model: str) -> frozenset[str]:
+        """What a model was found not to take: words of :func:`~openfingym.models.wire.adaptation`."""
+        return frozenset(word for name, word in self._refused if name == model)
 
     async def complete(self, body: Json) -> tuple[ParsedCompletion, float, int]:
         """Send a request until it is answered.
@@ -140,14 +153,21 @@ class ModelEndpoint:
             ModelRefusedError: the endpoint refuses this request, and would refuse it again.
         """
         async with self._slot():
-            started, attempts = time.monotonic(), 0
+            started, attempts, blocked = time.monotonic(), 0, 0
             end = started + self.patience_s
             try:
                 async for attempt in retrying(lambda: self._outage.patient_until(end) - time.monotonic()):
                     # A Transient that is raised in this block becomes the next attempt, and not an error.
                     with attempt:
                         attempts, before = attempts + 1, time.monotonic()
-                        answer = await self._watched(body, timeout_s=min(self.timeout_s, end - before))
+                        try:
+                            answer = await self._watched(body, timeout_s=min(self.timeout_s, end - before))
+                        except Blocked as nothing:
+                            blocked += 1
+                            # Once may be a fault of the server; the same again is its answer to this conversation.
+                            if blocked > 1:
+                                raise ModelRefusedError(str(nothing), reason="content-filter") from None
+                            raise
                         return answer, time.monotonic() - before, attempts
             except Transient as last:
                 took = time.monotonic() - started
@@ -212,16 +232,20 @@ class ModelEndpoint:
             # The client's own timeout ends a silence alone, and an answer that drips would never end. A limit of 0
             # would cancel before anything is sent.
             async with asyncio.timeout(max(timeout_s, 0.001)):
-                return read_answer(await (self._streamed(named) if named.get("stream") else self._whole(named)))
+                document = await (self._streamed(named) if named.get("stream") else self._whole(named))
+            if (refusal := refusal_in(document)) is not None:
+                raise self._meant(refusal, named)
+            return read_answer(document)
         except openai.APIStatusError as error:
-            word = next(
-                (word for word, adapt in ADAPTATIONS.items() if refuses(error, word) and adapt(named) != named), None
-            )
-            if word is not None:
-                # Remembered, so that only the first request of a run is sent twice.
-                self._refused.add((body["model"], word))
-                raise Adapted(f"the model takes no {word}", retry_after_s=0.0) from None
-            raise self._without_key(judge(error, tools="tools" in named, streamed="stream" in named)) from None
+            answered = any(isinstance(part, dict) and part["role"] == "assistant" for part in as_list(body["messages"]))
+            refusal = Refusal(error.status_code, body_of(error), answered=answered)
+            raise self._meant(refusal, named, error.response.headers) from None
+        except ModelRefusedError as refused:  # by the reason why an answer ended, whose words may be anything
+            raise self._without_key(refused) from None
+        except BlockedAnswer as nothing:
+            raise Blocked(str(nothing)) from None
+        except BrokenAnswer as broken:
+            raise self._without_key(Transient(str(broken))) from None
         except (TimeoutError, openai.APITimeoutError) as error:
             if never_connected(error):
                 raise Transient("no connection: nothing answers at that address", connected=False) from None
@@ -235,6 +259,8 @@ class ModelEndpoint:
         except RecursionError:
             raise Transient("what came back is no chat completion (it is nested too deep)") from None
         except openai.APIError as error:
+            if type(error) is openai.APIError and error.body:  # an error inside a stream
+                raise self._meant(Refusal(200, {"error": error.body}), named) from None
             if (why := unreadable(error)) is not None:
                 raise Transient(f"what came back is {why}") from None
             unconnected = never_connected(error)
@@ -245,6 +271,27 @@ class ModelEndpoint:
         except transport_errors() as error:
             raise Transient(f"{type(error).__name__}: {error}") from None
 
+    def _meant(self, refusal: Refusal, named: Json, headers: Mapping[str, str] | None = None) -> Exception:
+        """The error that a refusal means, without the key.
+
+        Args:
+            refusal: what the endpoint said.
+            named: body of the request as it was sent.
+            headers: headers of the answer, where its status said that it is a refusal.
+        """
+        words = (word for word in (*ADAPTATIONS, *sent_back(named)) if takes_no(refusal, word))
+        wanted = field_wanted(refusal)
+        word = next(
+            (word for word in (*words, *([REQUIRED + wanted] if wanted else [])) if adaptation(word)(named) != named),
+            None,
+        )
+        if word is not None:
+            # Remembered, so that only the first request of a run is sent twice.
+            self._refused.add((named["model"], word))
+            told = f"takes no {word}" if not word.startswith(REQUIRED) else f"wants {wanted} in every answer"
+            return Adapted(f"the model {told}", retry_after_s=0.0)
+        return self._without_key(judge(refusal, headers, tools="tools" in named, streamed="stream" in named))
+
     async def _whole(self, body: Json) -> object:
         """An answer that is sent as a whole, decoded."""
         # By post and not by the client's method for chat completions, which would check every message of the request
@@ -253,7 +300,7 @@ class ModelEndpoint:
         # The client leaves what is not said to be JSON a text.
         return json.loads(answer) if isinstance(answer, str) else answer
 
-    async def _streamed(self, body: Json) -> Json:
+    async def _streamed(self, body: Json) -> object:
         """An answer that is sent piece by piece, put together to the body of a whole one.
 
         Raises:
@@ -261,12 +308,15 @@ class ModelEndpoint:
         """
         import openai
 
-        answer = StreamedAnswer()
+        answer = StreamedAnswer(_tool_names(body))
         # By post too: the client's own types would be built of whatever a chunk holds.
         stream = await self._client.post(
             "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object]
         )
         async with stream as chunks:
+            # What cannot be streamed comes as a whole: an error, or the answer of a server that knows no streams.
+            if stream.response.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+                return json.loads(await stream.response.aread())
             async for chunk in chunks:
                 answer.add(chunk)
                 # A model that repeats itself would go on until the timeout, and its answer would be lost.
@@ -277,10 +327,11 @@ class ModelEndpoint:
         return answer.body()
 
     def _adapted(self, body: Json) -> Json:
-        """The request's body, without the parameters that the model was found not to take."""
-        for word, adapt in ADAPTATIONS.items():
-            if (body["model"], word) in self._refused:
-                body = adapt(body)
+        """The request's body, without what the model was found not to take."""
+        # In the order of the table: the system message is moved while it is still the first.
+        refused = self.refused(str(body["model"]))
+        for word in (*(word for word in ADAPTATIONS if word in refused), *sorted(refused - ADAPTATIONS.keys())):
+            body = adaptation(word)(body)
         return body
 
     def _without_key(self, error: E) -> E:
@@ -311,9 +362,9 @@ class ChatModel:
         """Why no tools are offered any more; None before the endpoint has refused them, which it would do again."""
 
     @property
-    def sends_reasoning(self) -> bool:
-        """Whether thoughts are sent back where that is asked for; False once the endpoint has refused them."""
-        return not self._endpoint.refused(self._request_name, REASONING)
+    def unsent(self) -> frozenset[str]:
+        """What requests leave out, since the endpoint has refused it."""
+        return self._endpoint.refused(self._request_name)
 
     async def complete(
         self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
@@ -334,7 +385,7 @@ class ChatModel:
                 _log.info("%s: %s; its calls are text from now on", self.name, refused)
             raise
         counted = answer.usage is not None
-        usage = answer.usage or estimated_usage(messages, answer.message)
+        usage = answer.stated.filled(estimated_usage(messages, answer.message, tools))
         cost_usd = self._prices.cost_usd(self.name, usage)
         return Completion(
             message=answer.message,
@@ -348,3 +399,8 @@ class ChatModel:
             counted=counted,
             tokens=answer.tokens if self._tokens else None,
         )
+
+
+def _tool_names(body: Json) -> list[str]:
+    """Names of the tools that a request offers."""
+    return [str(tool["function"]["name"]) for tool in as_list(body.get("tools")) if isinstance(tool, dict)]

@@ -13,7 +13,8 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openfingym.models import Message, Tool, ToolCall, Usage
 from openfingym.models.testing.answers import answer
 from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
-from openfingym.models.wire import MalformedAnswer, StreamedAnswer, read_answer, request_body
+from openfingym.models.streaming import StreamedAnswer
+from openfingym.models.wire import MalformedAnswer, read_answer, request_body
 
 
 def _answer(message: dict[str, object], **more: object) -> dict[str, object]:
