@@ -40,5 +40,5 @@ def ending_of(stated: object) -> Ending | None:
         return None
     # Gemini's compatible endpoint puts a word of its own before the reason: "content_filter: PROHIBITED_CONTENT".
     words = [word.strip().lower().removeprefix("finish_reason_") for word in stated.split(":")]
-    known = [KNOWN[word] for word in reversed(words) if word in KNOWN]
-    return known[0] if known else None
+    general = KNOWN.get(words[0])
+    return KNOWN.get(words[-1]) or (general if general == "content_filter" else None)

@@ -107,7 +107,7 @@ class Refusal:
     @cached_property
     def kind(self) -> RefusalKind:
         """What the refusal means, whatever was in the request."""
-        return _by_numbers(self.text) or _by_code(self) or _by_words(self) or _by_status(self)
+        return _by_numbers(self) or _by_code(self) or _by_words(self) or _by_status(self)
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,10 @@ _OF_A_PARAMETER = frozenset({400, 413, 422})
 _WANTED = re.compile(r"`(\w{1,40})`.{0,60}must be passed back")
 _STREAM = re.compile(r"\bstream(?:s|ed|ing)?\b")
 
-_MINUTE = re.compile(r"\blimit:? (\d+).{0,60}?\brequested:? (\d+)")
-"""A limit of an account, and what one request asks of it."""
+_MINUTE = re.compile(r"(?:\bper |\b[tr]p[mdh]\b).{0,60}?\blimit:? (\d+).{0,60}?\brequested:? (\d+)")
+"""A limit of an account for some time, and what one request asks of it."""
+_OVER = re.compile(r"context (?:length|window|size|limit)\D{1,40}(\d+) ?tokens?\D.{0,80}?(\d+)")
+"""What a context holds, and what was sent."""
 _SUMS = (
     re.compile(
         r"too large: (?P<reply>\d+).{0,60}?context length is (?P<limit>\d+)(?:.{0,40}?has (?P<conversation>\d+) input)?"
@@ -298,17 +300,19 @@ def names_a_stream(refusal: Refusal) -> bool:
     return bool(_STREAM.search(refusal.text))
 
 
-def _by_numbers(text: str) -> RefusalKind | None:
+def _by_numbers(refusal: Refusal) -> RefusalKind | None:
     """The meaning of a text that compares what was asked for with a limit."""
-    minute = _MINUTE.search(text)
+    minute = _MINUTE.search(refusal.text)
     if minute and int(minute[2]) > int(minute[1]):
         return "settings"
-    for pattern in _SUMS:
-        found = pattern.search(text)
-        if found:
-            parts = {name: int(value or 0) for name, value in found.groupdict().items()}
-            return "settings" if _reply_is_too_much(**parts) else "context"
-    return None
+    if refusal.meant_status in _NOT_OF_THE_CONVERSATION:
+        return None
+    found = next(filter(None, (pattern.search(refusal.text) for pattern in _SUMS)), None)
+    if found:
+        parts = {name: int(value or 0) for name, value in found.groupdict().items()}
+        return "settings" if _reply_is_too_much(**parts) else "context"
+    over = _OVER.search(refusal.text)
+    return "context" if over and int(over[2]) > int(over[1]) else None
 
 
 def _reply_is_too_much(*, reply: int, limit: int, conversation: int = 0) -> bool:
