@@ -444,6 +444,9 @@ ONE = [("run_python", {"code": "print(1)"})]
 TWO = [*ONE, ("read_file", {"path": "x"})]
 SAME = [*ONE, ("run_python", {"code": "print(2)"})]
 HALF, REST, PATH, SECOND = '{"code": ', '"print(1)"}', '{"path": "x"}', '{"code": "print(2)"}'
+TAIL = [_part(None, HALF, index=0), _part(None, '"print(2)"}', index=0)]
+TURNS = [_part(None, REST, index=0), _part(None, ': "x"}', index=1)]
+BY_ID = [_part(None, REST, "a"), _part(None, ': "x"}', "b")]
 
 
 @pytest.mark.parametrize(
