@@ -15,14 +15,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Self, TypeVar, Unpack
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
+from openfingym.models.adapting import Adaptations
 from openfingym.models.bounded_answers import UnreadableBodyError
 from openfingym.models.messages import Completion, Message, Tool, estimated_usage
 from openfingym.models.model import CompletionOptions
 from openfingym.models.outage import Outage
 from openfingym.models.prices import PriceTable
-from openfingym.models.refusals import Refusal, field_wanted, refusal_in, takes_no
+from openfingym.models.refusals import Refusal, refusal_in
 from openfingym.models.retrying import Adapted, Blocked, Transient, judge, retrying
-from openfingym.models.streaming import StreamedAnswer
+from openfingym.models.streaming import StreamedAnswer, chunks_of
 from openfingym.models.transport import (
     body_of,
     cause_of,
@@ -33,19 +34,15 @@ from openfingym.models.transport import (
 )
 from openfingym.models.urls import without_credentials
 from openfingym.models.wire import (
-    ADAPTATIONS,
     ASKING_FOR_TOKENS,
-    REQUIRED,
     BlockedAnswer,
     BrokenAnswer,
     Json,
     MalformedAnswer,
     ParsedCompletion,
-    adaptation,
     as_list,
     read_answer,
     request_body,
-    sent_back,
 )
 
 E = TypeVar("E", bound=Exception)
@@ -101,8 +98,7 @@ class ModelEndpoint:
         self._slots = asyncio.Semaphore(concurrency)
         self._asking = 0
         """Requests under way or waiting for a slot."""
-        self._refused: set[tuple[object, str]] = set()
-        """Pairs of a model and what it was found not to take: a word of :func:`~openfingym.models.wire.adaptation`."""
+        self._adaptations = Adaptations()
         self._client = open_client(base_url, api_key, timeout_s, loopback=loopback)
         self.place = without_credentials(str(self._client.base_url).rstrip("/"), api_key)
         """The endpoint's URL for people, without credentials."""
@@ -136,8 +132,8 @@ class ModelEndpoint:
         return ChatModel(self, name, request_name or name, prices or PriceTable.load(), stream=stream, tokens=tokens)
 
     def refused(self, model: str) -> frozenset[str]:
-        """What a model was found not to take: words of :func:`~openfingym.models.wire.adaptation`."""
-        return frozenset(word for name, word in self._refused if name == model)
+        """What a model was found not to take: words of :func:`~openfingym.models.adapting.adaptation`."""
+        return self._adaptations.of(model)
 
     async def complete(self, body: Json) -> tuple[ParsedCompletion, float, int]:
         """Send a request until it is answered.
@@ -226,19 +222,19 @@ class ModelEndpoint:
         """
         import openai
 
-        named = self._adapted(body)
+        named = self._adaptations.adapted(body)
         # Every error is raised without its cause, whose text may hold the key.
         try:
             # The client's own timeout ends a silence alone, and an answer that drips would never end. A limit of 0
             # would cancel before anything is sent.
             async with asyncio.timeout(max(timeout_s, 0.001)):
                 document = await (self._streamed(named) if named.get("stream") else self._whole(named))
-            if (refusal := refusal_in(document)) is not None:
+            if (refusal := refusal_in(document, secret=self._key)) is not None:
                 raise self._meant(refusal, named)
             return read_answer(document)
         except openai.APIStatusError as error:
             answered = any(isinstance(part, dict) and part["role"] == "assistant" for part in as_list(body["messages"]))
-            refusal = Refusal(error.status_code, body_of(error), answered=answered)
+            refusal = Refusal(error.status_code, body_of(error), answered=answered, secret=self._key)
             raise self._meant(refusal, named, error.response.headers) from None
         except ModelRefusedError as refused:  # by the reason why an answer ended, whose words may be anything
             raise self._without_key(refused) from None
@@ -260,7 +256,7 @@ class ModelEndpoint:
             raise Transient("what came back is no chat completion (it is nested too deep)") from None
         except openai.APIError as error:
             if type(error) is openai.APIError and error.body:  # an error inside a stream
-                raise self._meant(Refusal(200, {"error": error.body}), named) from None
+                raise self._meant(Refusal(200, {"error": error.body}, secret=self._key), named) from None
             if (why := unreadable(error)) is not None:
                 raise Transient(f"what came back is {why}") from None
             unconnected = never_connected(error)
@@ -279,17 +275,9 @@ class ModelEndpoint:
             named: body of the request as it was sent.
             headers: headers of the answer, where its status said that it is a refusal.
         """
-        words = (word for word in (*ADAPTATIONS, *sent_back(named)) if takes_no(refusal, word))
-        wanted = field_wanted(refusal)
-        word = next(
-            (word for word in (*words, *([REQUIRED + wanted] if wanted else [])) if adaptation(word)(named) != named),
-            None,
-        )
-        if word is not None:
-            # Remembered, so that only the first request of a run is sent twice.
-            self._refused.add((named["model"], word))
-            told = f"takes no {word}" if not word.startswith(REQUIRED) else f"wants {wanted} in every answer"
-            return Adapted(f"the model {told}", retry_after_s=0.0)
+        learnt = self._adaptations.learn(refusal, named)
+        if learnt is not None:
+            return Adapted(f"the model {learnt}", retry_after_s=0.0)
         return self._without_key(judge(refusal, headers, tools="tools" in named, streamed="stream" in named))
 
     async def _whole(self, body: Json) -> object:
@@ -313,11 +301,17 @@ class ModelEndpoint:
         stream = await self._client.post(
             "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object]
         )
-        async with stream as chunks:
+        async with stream:
+            chunks: AsyncIterator[object] = aiter(stream)
             # What cannot be streamed comes as a whole: an error, or the answer of a server that knows no streams.
             if stream.response.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
-                return json.loads(await stream.response.aread())
+                text = (await stream.response.aread()).strip()
+                if not text.startswith(b"data:"):  # a stream that says it is none
+                    return json.loads(text)
+                chunks = chunks_of(text)
             async for chunk in chunks:
+                if refusal_in(chunk) is not None:
+                    return chunk
                 answer.add(chunk)
                 # A model that repeats itself would go on until the timeout, and its answer would be lost.
                 if answer.too_long:
@@ -325,14 +319,6 @@ class ModelEndpoint:
         if not (answer.finished or answer.too_long):
             raise MalformedAnswer("the stream ended before the answer did")
         return answer.body()
-
-    def _adapted(self, body: Json) -> Json:
-        """The request's body, without what the model was found not to take."""
-        # In the order of the table: the system message is moved while it is still the first.
-        refused = self.refused(str(body["model"]))
-        for word in (*(word for word in ADAPTATIONS if word in refused), *sorted(refused - ADAPTATIONS.keys())):
-            body = adaptation(word)(body)
-        return body
 
     def _without_key(self, error: E) -> E:
         """The error without the key, which some endpoints repeat when they refuse it."""

@@ -58,10 +58,16 @@ class Refusal:
     """The body, decoded where it is JSON, else its text."""
     answered: bool = False
     """Whether the refused conversation holds an answer of the model already."""
+    secret: str = field(default="", repr=False)
+    """The endpoint's key, which is taken out of its words before they are cut; empty for none."""
 
     @cached_property
     def _parts(self) -> tuple[tuple[str, object], ...]:
-        return tuple(_parts(self.document))
+        parts = _parts(self.document)
+        return tuple(
+            (name, part.replace(self.secret, "***") if self.secret and isinstance(part, str) else part)
+            for name, part in parts
+        )
 
     @property
     def message(self) -> str:
@@ -253,25 +259,31 @@ _SUMS = (
 """Texts that state the tokens asked for as a reply, those of the conversation, and what the two may be together."""
 
 
-def refusal_in(document: object) -> Refusal | None:
-    """The error that an answer of status 200 states instead of an answer, or beside one; None where it states none."""
+def refusal_in(document: object, *, secret: str = "") -> Refusal | None:
+    """The error that an answer of status 200 states instead of an answer, or beside one; None where it states none.
+
+    Args:
+        document: the answer, decoded.
+        secret: the endpoint's key, which stands in no message.
+    """
     if not isinstance(document, Mapping):
         return None
     choices = document.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     for holder in (document, first):
         if isinstance(holder, Mapping) and holder.get("error"):
-            return Refusal(200, {"error": holder["error"]})
+            return Refusal(200, {"error": holder["error"]}, secret=secret)
     # Some gateways have no field for an error; of those that answer something, nothing is read into other fields.
-    stated = document.get("base_resp"), document.get("message"), document.get("msg"), document.get("detail")
-    if not choices and any(stated):
-        return Refusal(200, document)
+    words = (document.get("message"), document.get("msg"), document.get("detail"))
+    if not choices and (document.get("base_resp") or any(isinstance(part, str | list) and part for part in words)):
+        return Refusal(200, document, secret=secret)
     return None
 
 
 def takes_no_tools(refusal: Refusal) -> bool:
     """Whether a request with tools was refused because the model takes none."""
-    if refusal.kind in {"call", "context"} or (refusal.meant_status or 400) not in _TOOLLESS:
+    # A status alone says nothing of tools; words that say something else do.
+    if refusal.kind not in {"unknown", "model", "wait"} or (refusal.meant_status or 400) not in _TOOLLESS:
         return False
     return bool(_TOOLS.search(refusal.text) and _NONE.search(refusal.text))
 
@@ -281,7 +293,7 @@ def takes_no(refusal: Refusal, word: str) -> bool:
 
     Args:
         refusal: what the endpoint said.
-        word: name of the parameter or field.
+        word: the name of the parameter or field.
     """
     if refusal.meant_status not in _OF_A_PARAMETER or refusal.kind in {"settings", "context", "filter"}:
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -223,6 +223,20 @@ class StreamedAnswer:
         if piece == name or name in self._names:
             return name
         return piece if piece.startswith(name) else name + piece
+
+
+async def chunks_of(text: bytes) -> AsyncIterator[object]:
+    """The chunks of a stream that was read to its end, decoded.
+
+    Raises:
+        ValueError: a chunk is no JSON.
+    """
+    for line in text.splitlines():
+        data = line.removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
+        if data == b"[DONE]":
+            return
+        if data:
+            yield json.loads(data)
 
 
 def _counts(usage: Mapping[str, object]) -> bool:

@@ -199,6 +199,18 @@ def test_a_stream_that_comes_as_a_whole() -> None:
         assert asked(endpoint.base_url, stream=True).message.content == "Hello."
 
 
+def test_a_stream_that_says_it_is_none() -> None:
+    chunks = [{"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}, {"choices": [], "usage": None}]
+    with Scripted(lambda *_: chunks, stream_kind="application/json; charset=utf-8") as endpoint:
+        assert asked(endpoint.base_url, stream=True).message.content == "Hello."
+
+
+@pytest.mark.parametrize("chunk", [{"message": OPENAI, "code": 400, "object": "error"}, {"detail": OPENAI}])
+def test_an_error_in_a_stream_without_a_field_for_it(chunk: Json) -> None:
+    with Scripted(lambda *_: [chunk]) as endpoint, pytest.raises(ModelRefusedError, match="too long"):
+        asked(endpoint.base_url, stream=True)
+
+
 def test_a_refusal_without_a_body_after_answers_is_of_the_conversation() -> None:
     """Cerebras says nothing; only a conversation that was answered before can have grown too long."""
     assert Refusal(413, "", answered=True).kind == "context"
