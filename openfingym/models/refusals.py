@@ -174,7 +174,7 @@ TABLE: tuple[_Rule, ...] = (
         r"flagged (?:as|for) (?:potential|possib)\w*|(?:input|prompt|content|message|request) (?:was|has been) flagged",
         r"content management policy|content filter(?:ing|ed)? policy|responsible ai|safety system",
         r"(?:blocked|filtered|rejected|stopped) (?:by|due to) (?:\w+ ){0,3}(?:content|safety|guardrail|moderation)",
-        r"violat\w+ (?:\w+['’]?s? ){0,2}(?:content|usage|safety|acceptable use)[ _-](?:polic|guideline)",
+        r"violat\w+ (?:\w+['’]?s? ){0,3}(?:content|usage|safety|acceptable use)[ _-](?:polic|guideline)",
         r"content[ _]policy[ _]violation|guardrail[ _]intervened|considered high risk",
         r"sensitive (?:content|words)|new_sensitive|敏感|不安全.{0,4}内容|违规内容|违反.{0,12}(?:政策|规定|规范)",
         not_with=_NOT_OF_THE_CONVERSATION - {403},
@@ -198,7 +198,8 @@ TABLE: tuple[_Rule, ...] = (
     _rule(
         "context",
         "",
-        r"context_length_exceeded|contextwindowexceeded|context (?:length|window|size|limit) (?:was |is |been )?exceed",
+        r"context_length_exceeded|contextwindowexceeded",
+        r"context (?:length|window|size|limit) (?:was |is |has been )?exceed",
         r"maximum context length.{0,90}?(?:however|\bbut\b|requested|resulted|exceed|reduce|longer|\(\d)",
         r"exceed\w*(?: \w+){0,2}?(?: model['’]?s?)?(?: available| maximum| max| allowed)*"
         r" (?:context (?:window|length|size|limit)|input length|model token limit|max_seq_len|prompt length)",
@@ -216,7 +217,7 @@ TABLE: tuple[_Rule, ...] = (
     _rule(
         "access",
         "invalid_api_key api_key_invalid authentication_error unauthenticated 1004",
-        r"api key not valid|(?:incorrect|invalid) api[ _-]?key|无效的令牌",
+        r"api key not valid|(?:incorrect|invalid)[ _]api[ _-]?key|无效的令牌",
     ),
 )
 """Meanings by what providers send, in the order in which they are tried: the codes of all rows first, then the words of
