@@ -202,6 +202,8 @@ WORDS: dict[str, list[str]] = {
         "context length is 100 tokens. you requested 120 tokens (80 in your prompt; 40 for the completion)",
         "context length is 100 tokens. you requested 120 tokens (80 of text input, 0 of tools, 40 in the output)",
         "context limit: 100 + 100 > 200",
+        "context limit: 100 + 60 > 100",
+        "This context limit is 8192 tokens, and you sent 9000",
     ],
     "settings": [
         "max_tokens too large",
@@ -224,6 +226,8 @@ WORDS: dict[str, list[str]] = {
         "Range of max_new_tokens",
         "context length is 100 tokens. you requested 51 output tokens",
         "context limit: 1 + 51 > 50",
+        "context length is 100 tokens. you requested 120 tokens (8 of text input, 0 of tools, 92 in the output)",
+        "context length of 100 tokens. You asked for 8 tokens from the input and 93 tokens for the completion",
         "must be <= 100. Given: 60 `inputs` tokens and 51 `max_new_tokens`",
         "per min: Limit 5, Requested 6",
         "on RPM: limit: 5, you requested: 6",
@@ -554,6 +558,21 @@ def test_the_key_is_in_no_words_from_within(error: Json) -> None:
         asked(endpoint.base_url, key=key)
     assert "***" in str(caught.value)
     assert key not in str(caught.value)
+
+
+def test_where_an_error_may_stand() -> None:
+    for document in ({"detail": "A"}, {"msg": "A"}, {"message": "A"}, {"base_resp": {"status_msg": "A"}}):
+        assert refusal_in(document) == Refusal(200, document)
+        assert refusal_in(document | {"choices": [{"message": {}}]}) is None
+    for document in ({"message": {"content": "A"}}, {"detail": ""}, {"choices": {"error": "A"}}, {"choices": "A"}, {}):
+        assert refusal_in(document) is None
+    key = "sk-secret"
+    for document in ({"error": f"Not {key}"}, {"detail": f"Not {key}"}):
+        refusal = refusal_in(document, secret=key)
+        assert refusal is not None
+        assert refusal.message == "Not ***"
+        assert key not in repr(refusal)
+    assert takes_no_tools(Refusal(200, {"error": "tools are not allowed"}))
 
 
 def test_any_document_is_a_refusal_of_some_kind() -> None:
