@@ -16,8 +16,7 @@ from openfingym.models.echoing import OF_A_CALL, OF_A_FUNCTION, OF_A_MESSAGE, Fi
 from openfingym.models.finishing import ending_of
 from openfingym.models.messages import CompletionTokens, FinishReason, Message, Tool, ToolCall, Usage, well_formed
 from openfingym.models.model import CompletionOptions
-from openfingym.models.stated_usage import MOST_TOKENS as MOST_TOKENS  # noqa: PLC0414  # for others to read
-from openfingym.models.stated_usage import StatedUsage, read_usage
+from openfingym.models.stated_usage import MOST_TOKENS, StatedUsage, read_usage
 from openfingym.models.written_calls import may_hold_calls
 
 MAX_CONTENT = 1_000_000
