@@ -190,8 +190,8 @@ TABLE: tuple[_Rule, ...] = (
     _rule(
         "settings",
         "",
-        r"max_?(?:completion_?|output_?|new_?)?tokens\b[^.:\[]{0,60}(?:too (?:large|high|big)|must be (?:less|at most|"
-        r"between|<)|should be (?:\[|less|at most|between)|supported range|at most|exceeds? the (?:max|limit))",
+        r"max_?(?:completion_?|output_?|new_?)?tokens\b[^.:\[]{0,60}(?:too (?:large|high|big)|must be (?:less|"
+        r"between|<)|should be (?:\[|less|between)|supported range|at most|exceeds? the (?:max|limit))",
         r"max tokens must be less|max_?(?:completion_|output_)?tokens\W{1,3}\d+ ?> ?\d|range of max_?\w*tokens",
         not_with=_NOT_OF_THE_CONVERSATION,
     ),
@@ -209,7 +209,7 @@ TABLE: tuple[_Rule, ...] = (
         r"(?:greater|longer) than the (?:model['’]s )?(?:context length|maximum model length)|context the overflows",
         r"loaded with context length of only|input is too long for (?:the )?(?:requested )?model",
         r"too large for model with \d+ maximum context|range of input length should be|`?inputs`? must have less than",
-        r"exceed(?:ed|s)? model token limit|tokens in the prompt cannot exceed|context window exceeds limit",
+        r"tokens in the prompt cannot exceed",
         r"超[过出].{0,12}(?:最大长度|上下文|token|长度限制)|(?:输入|上下文|prompt).{0,8}(?:超长|过长)",
         not_with=_NOT_OF_THE_CONVERSATION,
     ),

@@ -38,7 +38,7 @@ def test_every_provider_means_the_same(kind: str, status: int, body: object) -> 
     assert Refusal(status, body).kind == kind
 
 
-@pytest.mark.parametrize("status", [401, 402, 403, 404, 408, 429])
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 408, 409, 425, 429])
 @pytest.mark.parametrize("body", [body for _, body in TABLE["context"].values()], ids=[*TABLE["context"]])
 def test_no_words_about_a_context_are_held_against_the_agent_under_another_status(status: int, body: object) -> None:
     assert Refusal(status, body).kind not in {"context", "filter"}
@@ -52,6 +52,8 @@ WORDS: dict[str, list[str]] = {
         "insufficient quota",
         "insufficient balance",
         "not enough credit",
+        "this requires more credits",
+        "your credit balance is too low",
         "You are out of credits",
         "no credits left",
         "Credit limit exceeded",
@@ -140,6 +142,7 @@ WORDS: dict[str, list[str]] = {
         "content policy violation",
         "content_policy_violation",
         "guardrail intervened",
+        "it was considered high risk",
         "guardrail_intervened",
         "sensitive words",
         "output new_sensitive (1027)",
@@ -226,6 +229,7 @@ WORDS: dict[str, list[str]] = {
         "Range of max_new_tokens",
         "context length is 100 tokens. you requested 51 output tokens",
         "context limit: 1 + 51 > 50",
+        "context limit: 300 + 200 > 200",
         "context length is 100 tokens. you requested 120 tokens (8 of text input, 0 of tools, 92 in the output)",
         "context length of 100 tokens. You asked for 8 tokens from the input and 93 tokens for the completion",
         "must be <= 100. Given: 60 `inputs` tokens and 51 `max_new_tokens`",
@@ -572,7 +576,29 @@ def test_where_an_error_may_stand() -> None:
         assert refusal is not None
         assert refusal.message == "Not ***"
         assert key not in repr(refusal)
-    assert takes_no_tools(Refusal(200, {"error": "tools are not allowed"}))
+    assert [Refusal(200, {"error": "A"}), Refusal(200, {"error": "B"})] == [
+        refusal_in({"error": "A"}),
+        refusal_in({"choices": [{"error": "B"}]}),
+    ]
+    listed = {"error": {"metadata": {"raw": '[{"error": {"message": "A", "reason": "B", "status_msg": "C"}}]'}}}
+    assert Refusal(400, listed).message == "A | C | B"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "tools are not allowed",
+        "tool_calls: unknown field",
+        "tool_choice is not permitted",
+        "function_call: extra inputs",
+        "Unknown parameter: tools",
+        "tools is unrecognized",
+        "tool use isn't available",
+        "unknown name 'tools'",
+    ],
+)
+def test_more_words_for_no_tools(words: str) -> None:
+    assert takes_no_tools(Refusal(200, {"error": words}))
 
 
 def test_any_document_is_a_refusal_of_some_kind() -> None:
