@@ -98,7 +98,7 @@ class Meter:
         if completion.cost_usd is None and self.allowance.cost_usd is not None:
             if not completion.counted:
                 raise UsageError(
-                    f"the endpoint did not count the tokens of {completion.model!r}, so a limit on cost cannot be kept; "
+                    f"the endpoint did not count the tokens of {completion.model!r}, so no limit on cost can be kept; "
                     "limit the tokens instead, which are estimated"
                 )
             raise UsageError(

@@ -127,7 +127,7 @@ def test_an_unknown_cost() -> None:
     assert meter.spent.cost_usd is None
     with pytest.raises(UsageError, match="no price is known for model 'm'"):
         Meter(Allowance(cost_usd=1.0)).charge(_completion(cost=None))
-    with pytest.raises(UsageError, match="did not count the tokens of 'm'.*limit the tokens instead"):
+    with pytest.raises(UsageError, match=r"did not count the tokens of 'm'.*limit the tokens instead"):
         Meter(Allowance(cost_usd=1.0)).charge(replace(_completion(cost=None), counted=False))
 
 
