@@ -131,6 +131,27 @@ def test_endings_in_the_words_of_providers(stated: str, ending: str | None) -> N
     assert ending_of(stated) == ending
 
 
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        ("stop", "stop end_turn end stop_sequence eos eos_token completed COMPLETE finished"),
+        ("tool_calls", "tool_calls tool_call function_call tool_use"),
+        ("length", "length MAX_TOKENS max_output_tokens model_length max_completion_tokens"),
+        ("context", "model_context_window_exceeded context_exceeded context_length_exceeded"),
+        (
+            "content_filter",
+            "content_filter content_filtered guardrail_intervened sensitive SAFETY RECITATION BLOCKLIST",
+        ),
+        ("content_filter", "PROHIBITED_CONTENT SPII MODEL_ARMOR IMAGE_SAFETY"),
+        ("refusal", "refusal"),
+        ("bad-call", "MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL"),
+    ],
+)
+def test_every_word_for_an_ending(ending: str, words: str) -> None:
+    assert {ending_of(word) for word in words.split()} == {ending}
+    assert ending_of(f"x{words.split()[0]}") is None
+
+
 @given(st.text(max_size=30) | st.none() | st.integers() | st.booleans())
 def test_a_word_that_nobody_knows_is_no_ending(stated: object) -> None:
     words = str(stated).lower().replace("finish_reason_", "").split(":")

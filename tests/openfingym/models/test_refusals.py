@@ -397,6 +397,22 @@ def test_what_is_asked_again(status: int, body: object) -> None:
     assert Refusal(status, body).message in str(found)
 
 
+@pytest.mark.parametrize(("kind", "status", "body"), ROWS, ids=NAMES)
+def test_what_each_meaning_leads_to(kind: str, status: int, body: object) -> None:
+    found = judge(Refusal(status, body), {})
+    assert getattr(found, "reason", None) == HELD.get(kind)
+    assert isinstance(found, Transient) == (kind == "wait")
+    assert f"status {status}" in str(found)
+
+
+def test_a_call_that_a_server_cannot_read_is_the_models() -> None:
+    found = judge(Refusal(400, {"error": {"message": "Sorry.", "code": "tool_use_failed"}}))
+    assert (found.reason, str(found)) == (  # type: ignore[union-attr]
+        "bad-call",
+        "the endpoint could not read the model's call (status 400: Sorry.)",
+    )
+
+
 def test_a_wait_is_as_long_as_headers_or_words_say() -> None:
     said = Refusal(*TABLE["wait"]["openai"])
     assert judge(said, {"retry-after": "7"}).retry_after_s == 7.0  # type: ignore[union-attr]
