@@ -63,11 +63,7 @@ class Refusal:
 
     @cached_property
     def _parts(self) -> tuple[tuple[str, object], ...]:
-        parts = _parts(self.document)
-        return tuple(
-            (name, part.replace(self.secret, "***") if self.secret and isinstance(part, str) else part)
-            for name, part in parts
-        )
+        return tuple(_parts(self.document))
 
     @property
     def message(self) -> str:
@@ -75,7 +71,9 @@ class Refusal:
         words = [part.strip() for name, part in self._parts if name in _WORDS and isinstance(part, str)]
         # Gateways repeat what their provider said, beside words of their own.
         distinct = [word for number, word in enumerate(words) if word and word not in words[:number]]
-        return " | ".join(distinct)[:LONGEST_MESSAGE] or "; ".join(self.codes)[:LONGEST_MESSAGE]
+        said = " | ".join(distinct) or "; ".join(self.codes)
+        # Before it is cut, or a part of the key might stay.
+        return (said.replace(self.secret, "***") if self.secret else said)[:LONGEST_MESSAGE]
 
     @property
     def said(self) -> str:

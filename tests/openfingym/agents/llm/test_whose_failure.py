@@ -60,7 +60,8 @@ def test_a_refusal_after_an_answer(kind: str, name: str, state: str, boundary: s
 
 
 @pytest.mark.parametrize("reason", ["abort", "insufficient_system_resource", "xyzzy"])
-def test_an_answer_that_was_broken_off_is_no_answer(reason: str, play: Play) -> None:
+def test_an_answer_that_was_broken_off_is_no_answer(reason: str, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openfingym.models.retrying.LEAST_S", 1e9)  # one attempt
     with Scripted(lambda *_: completion({"content": ""}, reason)) as endpoint:
         left = play("react", ModelSpec("m", base_url=endpoint.base_url))
     assert (left.result.state, left.result.boundary, left.result.turns) == ("error", "model", 0)
