@@ -182,7 +182,7 @@ class BudgetSpentError(OpenFinGymError):
     exit_code = 4
 
 
-RefusalReason = Literal["context-too-long", "content-filter", "no-tools", "bad-call", "bad-request"]
+RefusalReason = Literal["context-too-long", "content-filter", "no-tools", "bad-call", "settings", "bad-request"]
 
 
 class ModelRefusedError(OpenFinGymError):
@@ -190,7 +190,8 @@ class ModelRefusedError(OpenFinGymError):
 
     Attributes:
         reason: ``context-too-long``; ``content-filter``; ``no-tools`` if the endpoint takes no tools for this model;
-            ``bad-call`` if the model wrote a call that its endpoint cannot read; ``bad-request`` for anything else.
+            ``bad-call`` if the model wrote a call that its endpoint cannot read; ``settings`` if no conversation would
+            fit, for what the run asks or the account allows; ``bad-request`` for anything else.
     """
 
     exit_code = 3

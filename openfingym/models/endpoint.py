@@ -11,26 +11,36 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Self, TypeVar, Unpack
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
+from openfingym.models.adapting import Adaptations
 from openfingym.models.bounded_answers import UnreadableBodyError
 from openfingym.models.messages import Completion, Message, Tool, estimated_usage
 from openfingym.models.model import CompletionOptions
 from openfingym.models.outage import Outage
 from openfingym.models.prices import PriceTable
-from openfingym.models.retrying import Adapted, Transient, judge, refuses, retrying
-from openfingym.models.transport import cause_of, never_connected, open_client, transport_errors, unreadable
+from openfingym.models.refusals import Refusal, refusal_in
+from openfingym.models.retrying import Adapted, Blocked, Transient, judge, retrying
+from openfingym.models.streaming import StreamedAnswer, chunks_of
+from openfingym.models.transport import (
+    body_of,
+    cause_of,
+    never_connected,
+    open_client,
+    transport_errors,
+    unreadable,
+)
 from openfingym.models.urls import without_credentials
 from openfingym.models.wire import (
-    ADAPTATIONS,
     ASKING_FOR_TOKENS,
-    REASONING,
+    BlockedAnswer,
+    BrokenAnswer,
     Json,
     MalformedAnswer,
     ParsedCompletion,
-    StreamedAnswer,
+    as_list,
     read_answer,
     request_body,
 )
@@ -88,8 +98,7 @@ class ModelEndpoint:
         self._slots = asyncio.Semaphore(concurrency)
         self._asking = 0
         """Requests under way or waiting for a slot."""
-        self._refused: set[tuple[object, str]] = set()
-        """Pairs of a model and a word of :data:`ADAPTATIONS` that it was found not to take."""
+        self._adaptations = Adaptations()
         self._client = open_client(base_url, api_key, timeout_s, loopback=loopback)
         self.place = without_credentials(str(self._client.base_url).rstrip("/"), api_key)
         """The endpoint's URL for people, without credentials."""
@@ -122,9 +131,9 @@ class ModelEndpoint:
         """
         return ChatModel(self, name, request_name or name, prices or PriceTable.load(), stream=stream, tokens=tokens)
 
-    def refused(self, model: str, word: str) -> bool:
-        """Whether a model was found not to take one of :data:`~openfingym.models.wire.ADAPTATIONS`."""
-        return (model, word) in self._refused
+    def refused(self, model: str) -> frozenset[str]:
+        """What a model was found not to take: words of :func:`~openfingym.models.adapting.adaptation`."""
+        return self._adaptations.of(model)
 
     async def complete(self, body: Json) -> tuple[ParsedCompletion, float, int]:
         """Send a request until it is answered.
@@ -140,14 +149,21 @@ class ModelEndpoint:
             ModelRefusedError: the endpoint refuses this request, and would refuse it again.
         """
         async with self._slot():
-            started, attempts = time.monotonic(), 0
+            started, attempts, blocked = time.monotonic(), 0, 0
             end = started + self.patience_s
             try:
                 async for attempt in retrying(lambda: self._outage.patient_until(end) - time.monotonic()):
                     # A Transient that is raised in this block becomes the next attempt, and not an error.
                     with attempt:
                         attempts, before = attempts + 1, time.monotonic()
-                        answer = await self._watched(body, timeout_s=min(self.timeout_s, end - before))
+                        try:
+                            answer = await self._watched(body, timeout_s=min(self.timeout_s, end - before))
+                        except Blocked as nothing:
+                            blocked += 1
+                            # Once may be a fault of the server; the same again is its answer to this conversation.
+                            if blocked > 1:
+                                raise ModelRefusedError(str(nothing), reason="content-filter") from None
+                            raise
                         return answer, time.monotonic() - before, attempts
             except Transient as last:
                 took = time.monotonic() - started
@@ -206,22 +222,26 @@ class ModelEndpoint:
         """
         import openai
 
-        named = self._adapted(body)
+        named = self._adaptations.adapted(body)
         # Every error is raised without its cause, whose text may hold the key.
         try:
             # The client's own timeout ends a silence alone, and an answer that drips would never end. A limit of 0
             # would cancel before anything is sent.
             async with asyncio.timeout(max(timeout_s, 0.001)):
-                return read_answer(await (self._streamed(named) if named.get("stream") else self._whole(named)))
+                document = await (self._streamed(named) if named.get("stream") else self._whole(named))
+            if (refusal := refusal_in(document, secret=self._key)) is not None:
+                raise self._meant(refusal, named)
+            return read_answer(document)
         except openai.APIStatusError as error:
-            word = next(
-                (word for word, adapt in ADAPTATIONS.items() if refuses(error, word) and adapt(named) != named), None
-            )
-            if word is not None:
-                # Remembered, so that only the first request of a run is sent twice.
-                self._refused.add((body["model"], word))
-                raise Adapted(f"the model takes no {word}", retry_after_s=0.0) from None
-            raise self._without_key(judge(error, tools="tools" in named, streamed="stream" in named)) from None
+            answered = any(isinstance(part, dict) and part["role"] == "assistant" for part in as_list(body["messages"]))
+            refusal = Refusal(error.status_code, body_of(error), answered=answered, secret=self._key)
+            raise self._meant(refusal, named, error.response.headers) from None
+        except ModelRefusedError as refused:  # by the reason why an answer ended, whose words may be anything
+            raise self._without_key(refused) from None
+        except BlockedAnswer as nothing:
+            raise Blocked(str(nothing)) from None
+        except BrokenAnswer as broken:
+            raise self._without_key(Transient(str(broken))) from None
         except (TimeoutError, openai.APITimeoutError) as error:
             if never_connected(error):
                 raise Transient("no connection: nothing answers at that address", connected=False) from None
@@ -235,6 +255,8 @@ class ModelEndpoint:
         except RecursionError:
             raise Transient("what came back is no chat completion (it is nested too deep)") from None
         except openai.APIError as error:
+            if type(error) is openai.APIError and error.body:  # an error inside a stream
+                raise self._meant(Refusal(200, {"error": error.body}, secret=self._key), named) from None
             if (why := unreadable(error)) is not None:
                 raise Transient(f"what came back is {why}") from None
             unconnected = never_connected(error)
@@ -245,6 +267,19 @@ class ModelEndpoint:
         except transport_errors() as error:
             raise Transient(f"{type(error).__name__}: {error}") from None
 
+    def _meant(self, refusal: Refusal, named: Json, headers: Mapping[str, str] | None = None) -> Exception:
+        """The error that a refusal means, without the key.
+
+        Args:
+            refusal: what the endpoint said.
+            named: body of the request as it was sent.
+            headers: headers of the answer, where its status said that it is a refusal.
+        """
+        learnt = self._adaptations.learn(refusal, named)
+        if learnt is not None:
+            return Adapted(f"the model {learnt}", retry_after_s=0.0)
+        return self._without_key(judge(refusal, headers, tools="tools" in named, streamed="stream" in named))
+
     async def _whole(self, body: Json) -> object:
         """An answer that is sent as a whole, decoded."""
         # By post and not by the client's method for chat completions, which would check every message of the request
@@ -253,7 +288,7 @@ class ModelEndpoint:
         # The client leaves what is not said to be JSON a text.
         return json.loads(answer) if isinstance(answer, str) else answer
 
-    async def _streamed(self, body: Json) -> Json:
+    async def _streamed(self, body: Json) -> object:
         """An answer that is sent piece by piece, put together to the body of a whole one.
 
         Raises:
@@ -261,13 +296,22 @@ class ModelEndpoint:
         """
         import openai
 
-        answer = StreamedAnswer()
+        answer = StreamedAnswer(_tool_names(body))
         # By post too: the client's own types would be built of whatever a chunk holds.
         stream = await self._client.post(
             "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object]
         )
-        async with stream as chunks:
+        async with stream:
+            chunks: AsyncIterator[object] = aiter(stream)
+            # What cannot be streamed comes as a whole: an error, or the answer of a server that knows no streams.
+            if stream.response.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+                text = (await stream.response.aread()).strip()
+                if not text.startswith(b"data:"):  # a stream that says it is none
+                    return json.loads(text)
+                chunks = chunks_of(text)
             async for chunk in chunks:
+                if refusal_in(chunk) is not None:
+                    return chunk
                 answer.add(chunk)
                 # A model that repeats itself would go on until the timeout, and its answer would be lost.
                 if answer.too_long:
@@ -275,13 +319,6 @@ class ModelEndpoint:
         if not (answer.finished or answer.too_long):
             raise MalformedAnswer("the stream ended before the answer did")
         return answer.body()
-
-    def _adapted(self, body: Json) -> Json:
-        """The request's body, without the parameters that the model was found not to take."""
-        for word, adapt in ADAPTATIONS.items():
-            if (body["model"], word) in self._refused:
-                body = adapt(body)
-        return body
 
     def _without_key(self, error: E) -> E:
         """The error without the key, which some endpoints repeat when they refuse it."""
@@ -311,9 +348,9 @@ class ChatModel:
         """Why no tools are offered any more; None before the endpoint has refused them, which it would do again."""
 
     @property
-    def sends_reasoning(self) -> bool:
-        """Whether thoughts are sent back where that is asked for; False once the endpoint has refused them."""
-        return not self._endpoint.refused(self._request_name, REASONING)
+    def unsent(self) -> frozenset[str]:
+        """What requests leave out, since the endpoint has refused it."""
+        return self._endpoint.refused(self._request_name)
 
     async def complete(
         self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), **options: Unpack[CompletionOptions]
@@ -334,7 +371,7 @@ class ChatModel:
                 _log.info("%s: %s; its calls are text from now on", self.name, refused)
             raise
         counted = answer.usage is not None
-        usage = answer.usage or estimated_usage(messages, answer.message)
+        usage = answer.stated.filled(estimated_usage(messages, answer.message, tools))
         cost_usd = self._prices.cost_usd(self.name, usage)
         return Completion(
             message=answer.message,
@@ -348,3 +385,8 @@ class ChatModel:
             counted=counted,
             tokens=answer.tokens if self._tokens else None,
         )
+
+
+def _tool_names(body: Json) -> list[str]:
+    """Names of the tools that a request offers."""
+    return [str(tool["function"]["name"]) for tool in as_list(body.get("tools")) if isinstance(tool, dict)]

@@ -65,7 +65,8 @@ def read_completion(
     whole = answer
     if "choices" not in answer:
         _check_message(answer)
-        whole = {"choices": [{"message": answer, "finish_reason": answer.get("finish_reason")}]}
+        # Who gives a message alone has it whole, even an empty one.
+        whole = {"choices": [{"message": answer, "finish_reason": answer.get("finish_reason") or "stop"}]}
     try:
         parsed = read_answer(whole)
     except MalformedAnswer as error:
@@ -74,7 +75,7 @@ def read_completion(
     return Completion(
         message=parsed.message,
         finish_reason=parsed.finish_reason,
-        usage=parsed.usage or estimated_usage(messages, parsed.message),
+        usage=parsed.stated.filled(estimated_usage(messages, parsed.message)),
         model=parsed.model or name,
         latency_s=latency_s,
         counted=parsed.usage is not None,

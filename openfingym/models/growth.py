@@ -38,9 +38,13 @@ class GrowthWatch:
     ) -> Completion:
         """Ask the model; see :class:`openfingym.models.LanguageModel`."""
         completion = await self._model.complete(messages, tools=tools, **options)
-        # Asked afterwards: an endpoint that refuses thoughts has said so by the time of its answer.
-        reasoning = options.get("reasoning", False) and getattr(self._model, "sends_reasoning", True)
-        sent = [request_message(message, reasoning=reasoning) for message in messages]
+        # Asked afterwards: an endpoint that refuses a field has said so by the time of its answer.
+        unsent: frozenset[str] = getattr(self._model, "unsent", frozenset())
+        reasoning = options.get("reasoning", False)
+        sent = [
+            {name: part for name, part in request_message(message, reasoning=reasoning).items() if name not in unsent}
+            for message in messages
+        ]
         # Tools stand at the head of what the model reads, so that others change its tokens from the first on.
         if self._before is not None and (sent[: len(self._before)] != self._before or tuple(tools) != self._offered):
             self.rewritten += 1

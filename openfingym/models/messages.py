@@ -20,6 +20,10 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusa
 """Why a completion ended. ``refusal``: the model said, in the field made for it, that it will not."""
 CHARACTERS_A_TOKEN = 4
 """Characters of text that make a token, roughly, where nobody counted tokens."""
+MOST_ENCODED = 3
+"""How often arguments may have been encoded again as a text."""
+_FENCE = re.compile(r"^```(?:json)?\s*|\s*```$")
+"""The marks of a code block around arguments."""
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 """A character that endpoints do not take in a tool's name."""
 
@@ -41,6 +45,11 @@ class ToolCall:
     """JSON text as the model wrote it, which may be anything."""
     written: bool = field(default=False, compare=False)
     """Whether the call was read from the text of the answer, and not sent as a call."""
+    wrote: str | None = field(default=None, compare=False)
+    """The tool's name as the model wrote it, where it was mended to make :attr:`name`; None where it was not."""
+    fields: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    """Fields of the call that are not read here, such as a signature of the thoughts behind it. They go back with it
+    as they came; those of its ``function`` are in an object of that name."""
 
     def parsed(self) -> dict[str, object]:
         """The arguments as an object.
@@ -48,11 +57,18 @@ class ToolCall:
         Raises:
             ValueError: the arguments are no JSON object; the message is fit for the model to read.
         """
+        text = _FENCE.sub("", self.arguments.strip())
         try:
             # Not strict: models write line breaks into the texts of their JSON.
-            arguments = json.loads(self.arguments.strip() or "{}", strict=False)
+            arguments = json.loads(text or "{}", strict=False)
+            # Some models, and some endpoints, encode the object twice, or three times.
+            for _ in range(MOST_ENCODED):
+                if isinstance(arguments, str):
+                    arguments = json.loads(arguments.strip(), strict=False)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the arguments of {self.name!r} are not valid JSON ({error})") from None
+        # Null stands for no arguments, of a tool that takes none.
+        arguments = {} if arguments is None else arguments
         if not isinstance(arguments, dict):
             raise ValueError(f"the arguments of {self.name!r} must be a JSON object, found {type(arguments).__name__}")
         return arguments
@@ -62,11 +78,24 @@ class ToolCall:
         # Endpoints check both, some at 64 characters; what the model wrote is still there for it to see.
         name = _NO_NAME.sub("_", self.name)[:64] or "unknown"
         try:
-            self.parsed()
             arguments = self.arguments.strip() or "{}"
+            if not _is_object(arguments):
+                arguments = json.dumps(self.parsed())
         except ValueError:
             arguments = json.dumps({"unreadable": self.arguments})
-        return ToolCall(self.id, name, arguments)
+        return replace(self, name=name, arguments=arguments)
+
+    def as_written(self) -> ToolCall:
+        """The call with the name that the model wrote."""
+        return self if self.wrote is None else replace(self, name=self.wrote, wrote=None)
+
+
+def _is_object(text: str) -> bool:
+    """Whether a text is a JSON object, as a server reads it that takes no other."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 @dataclass(frozen=True)
@@ -80,21 +109,27 @@ class Message:
     tool_call_id: str | None = None
     """In a tool's message, the identifier of the call whose result it is."""
     reasoning: str | None = None
-    """What a reasoning model thought, where its endpoint shows it; it is sent back only where that is asked for."""
+    """What a reasoning model thought, where its endpoint shows it."""
     said: str | None = field(default=None, compare=False, repr=False)
     """The whole text of the answer, where thoughts or calls were taken out of it to make :attr:`content`."""
     thought_aloud: bool = field(default=False, compare=False, repr=False)
     """Whether :attr:`reasoning` was taken out of that text, and did not come in a field of its own."""
+    reasoning_field: str | None = field(default=None, compare=False, repr=False)
+    """Name of the field that :attr:`reasoning` came in, in which it goes back; None where it came in none, and goes
+    back only where that is asked for."""
+    fields: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    """Fields of an answer that are not read here, which go back with it as they came."""
 
     def as_said(self) -> Message:
         """The message with the text that the model wrote, before thoughts and calls were taken out of it."""
         if self.role != "assistant":
             return self
         # What stands in the text must not be sent a second time beside it.
-        calls = tuple(call for call in self.tool_calls if not call.written)
+        calls = tuple(call.as_written() for call in self.tool_calls if not call.written)
         if self.said is None:
             return replace(self, tool_calls=calls)
-        return Message(self.role, self.said, calls, reasoning=None if self.thought_aloud else self.reasoning)
+        reasoning = None if self.thought_aloud else self.reasoning
+        return replace(self, content=self.said, tool_calls=calls, reasoning=reasoning, said=None, thought_aloud=False)
 
 
 @dataclass(frozen=True)
@@ -187,11 +222,23 @@ class Completion:
     """How tools were offered and called; None where none were offered."""
 
 
-def estimated_usage(messages: Sequence[Message], answer: Message) -> Usage:
-    """Tokens by the number of characters, so that a limit on tokens holds even where nobody counted them."""
-    prompt, completion = (
-        sum(len(message.content) + sum(len(call.arguments) for call in message.tool_calls) for message in part)
-        for part in (messages, (answer,))
-    )
+def estimated_usage(messages: Sequence[Message], answer: Message, tools: Sequence[Tool] = ()) -> Usage:
+    """Tokens by the number of characters, so that a limit on tokens holds even where nobody counted them.
+
+    Args:
+        messages: the conversation that was sent.
+        answer: the answer, of which thoughts are a part.
+        tools: the tools that were offered.
+    """
+    prompt = sum(_size(message, thoughts=message.reasoning_field is not None) for message in messages)
+    prompt += sum(len(tool.name + tool.description) + len(json.dumps(dict(tool.parameters))) for tool in tools)
     # Division that rounds up: no text is free.
-    return Usage(-(-prompt // CHARACTERS_A_TOKEN), -(-completion // CHARACTERS_A_TOKEN))
+    return Usage(-(-prompt // CHARACTERS_A_TOKEN), -(-_size(answer, thoughts=True) // CHARACTERS_A_TOKEN))
+
+
+def _size(message: Message, *, thoughts: bool) -> int:
+    """Characters of a message's texts."""
+    texts = [message.content, *(part for call in message.tool_calls for part in (call.name, call.arguments))]
+    if thoughts and message.reasoning:
+        texts.append(message.reasoning)
+    return sum(map(len, texts))

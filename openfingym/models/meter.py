@@ -96,6 +96,11 @@ class Meter:
             UsageError: there is a limit on cost, and the cost of this completion is not known.
         """
         if completion.cost_usd is None and self.allowance.cost_usd is not None:
+            if not completion.counted:
+                raise UsageError(
+                    f"the endpoint did not count the tokens of {completion.model!r}, so no limit on cost can be kept; "
+                    "limit the tokens instead, which are estimated"
+                )
             raise UsageError(
                 f"no price is known for model {completion.model!r}, so a limit on cost cannot be kept; "
                 "state its price in a file given as prices, or drop the limit"

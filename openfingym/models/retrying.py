@@ -1,13 +1,15 @@
-"""Rules for asking an endpoint again: what each failure means, and how long to wait.
+"""Asking an endpoint again: what follows from each failure, and how long to wait.
+
+What a refusal means is the table's business (:mod:`openfingym.models.refusals`); what follows from it is this one's.
 
 | what happened | what follows |
 |---|---|
 | no connection, and there never was one | asked again for some seconds, then ModelUnavailableError |
-| no connection, timeout, connection cut, garbage instead of an answer | asked again |
-| 408, 409, 425, 429, 5xx | asked again, after ``Retry-After`` where it is given |
-| 402 or 429 for want of credit, 401, 403, 404 | ModelUnavailableError: asking again cannot help |
-| 400, 413, 422 | ModelRefusedError: this request will never be taken |
-| any of them or 404, 500, 501, for the tools in the request | ModelRefusedError, with ``no-tools`` |
+| no connection, timeout, connection cut, garbage or a broken answer | asked again |
+| refused for rate, load or outage | asked again, after as long as the endpoint says |
+| refused for want of credit, for the key or the model's name | ModelUnavailableError: asking again cannot help |
+| refused for what the run asks, for the conversation or its content, for tools | ModelRefusedError, with a reason |
+| refused in words that nobody knows | ModelRefusedError, ``bad-request``; inside an answer of status 200, asked again |
 | the patience is over | ModelUnavailableError |
 """
 
@@ -20,9 +22,9 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, OpenFinGymError
 from openfingym.headers import retry_after_s
+from openfingym.models.refusals import Refusal, RefusalKind, names_a_stream, takes_no_tools
 
 if TYPE_CHECKING:
-    from openai import APIStatusError
     from tenacity import AsyncRetrying, RetryCallState
 
 LEAST_S = 0.1
@@ -31,27 +33,20 @@ FIRST_WAIT_S = 0.5
 """Bound of the first wait, in seconds; it doubles with each attempt."""
 LONGEST_WAIT_S = 60.0
 """Longest wait before an attempt, in seconds, where the endpoint asks for none."""
-LONGEST_MESSAGE = 1000
-"""Most characters of an endpoint's message that are read and shown."""
-_AGAIN = frozenset({408, 409, 425, 429})
-_REFUSED = frozenset({400, 413, 422})
-# Codes and phrases of endpoints, in lower case.
-_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-_TOO_LONG = ("context_length", "context length", "context window", "maximum context", "prompt is too long")
-_FILTERED = ("content_filter", "content filter", "content_policy", "content policy", "content management policy")
-_BAD_CALL = frozenset({"tool_use_failed"})
-"""Groq's code for a call that its own parser could not read."""
-_TOOLLESS = frozenset({400, 404, 422, 500, 501})
-"""Statuses with which some endpoint says that a model takes no tools."""
-_TOOLS = re.compile(r"\btools?\b|\btool[ _-](?:use|calls?|choice)|\bfunction[ _-]?call")
-_STREAM = re.compile(r"\bstream(?:s|ed|ing)?\b")
-_NONE = re.compile(
-    r"not? support|n['’]t support|unsupported|(?:not|isn't) (?:enabled|available|allowed|permitted)|requires?\b.*--|"
-    r"no endpoints found|"
-    r"unknown (?:name|field|parameter)|unrecognized|extra inputs|only supports single"
+_STATED_WAIT = re.compile(
+    r"(?:again|retry|wait)\D{0,12}?((?:\d+(?:\.\d+)? ?(?:ms|h|m|s)[a-z]*(?:[ ,]+(?:and )?)?){1,4})"
 )
-"""With a word for what is meant in the same message, how vLLM, llama.cpp, Ollama, OpenRouter, OpenAI, Mistral, Groq and
-others say that they do not take it."""
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?) ?(ms|h|m|s)")
+_SECONDS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_STOPS: Mapping[RefusalKind, str] = {
+    "billing": "the account at the endpoint has no credit left ({said})",
+    "access": "the endpoint does not let us in ({said}); check the key in the environment",
+    "model": "the endpoint does not know what was asked for ({said}); check the model's name and the base URL",
+}
+_SETTINGS = (
+    "no conversation fits: the reply tokens that each request asks for are more than the model or the account's limit "
+    "has room for ({said}); lower --reply-tokens (reply_tokens in a plan), or have the limit raised"
+)
 
 _log = logging.getLogger(__name__)
 
@@ -67,64 +62,62 @@ class Transient(Exception):  # noqa: N818  # internal: it never leaves this pack
         """Whether the endpoint was reached."""
 
 
+class Blocked(Transient):
+    """The endpoint took the conversation and answered nothing, which may be its way to refuse it."""
+
+
 class Adapted(Transient):
     """The endpoint works, and is asked again for the same in another form."""
 
 
-def refuses(error: APIStatusError, word: str) -> bool:
-    """Whether a request was refused because of something in it that the model does not take.
+def judge(
+    refusal: Refusal, headers: Mapping[str, str] | None = None, *, tools: bool = False, streamed: bool = False
+) -> Transient | OpenFinGymError:
+    """The error that a refusal means.
 
     Args:
-        error: what the endpoint said.
-        word: a word of :data:`~openfingym.models.wire.ADAPTATIONS`.
-    """
-    if error.status_code not in _REFUSED:
-        return False
-    text = str(error.body or error.message)[:LONGEST_MESSAGE].lower()
-    return error.param == word or bool(re.search(rf"\b{word}\b", text) and _NONE.search(text))
-
-
-def judge(error: APIStatusError, *, tools: bool = False, streamed: bool = False) -> Transient | OpenFinGymError:
-    """The error that a status other than success means.
-
-    Args:
-        error: what the endpoint said.
+        refusal: what the endpoint said.
+        headers: headers of its answer, which may say how long to wait; None for an answer of status 200.
         tools: whether tools were offered in the request.
         streamed: whether the answer was to come piece by piece.
     """
-    status, code = error.status_code, str(error.code or "")
-    body = error.body
-    message = str(body["message"] if isinstance(body, Mapping) and "message" in body else body or error.message)
-    said = f"status {status}: {message[:LONGEST_MESSAGE]}"
-    # Phrases are looked for in the whole body: gateways put what their provider said beside the message.
-    text = f"{code} {str(body or message)[:LONGEST_MESSAGE]}".lower()
-    if tools and status in _TOOLLESS and code not in _BAD_CALL and _TOOLS.search(text) and _NONE.search(text):
+    kind, said = refusal.kind, refusal.said
+    if tools and takes_no_tools(refusal):
         return ModelRefusedError(f"the endpoint takes no tools for this model ({said})", reason="no-tools")
-    if status in _REFUSED:
-        if status == 413 or any(sign in text for sign in _TOO_LONG):
-            return ModelRefusedError(f"the conversation is too long for the model ({said})", reason="context-too-long")
-        if any(sign in text for sign in _FILTERED):
-            return ModelRefusedError(
-                f"the endpoint's content filter refused the conversation ({said})", reason="content-filter"
-            )
-        if code in _BAD_CALL:
-            return ModelRefusedError(f"the endpoint could not read the model's call ({said})", reason="bad-call")
-        # Endpoints that answer in streams alone say so in words of their own, but all of them name a stream.
-        hint = (
-            ""
-            if streamed or not _STREAM.search(text)
-            else "; where it answers in streams alone, --stream asks for them"
+    if kind == "wait":
+        stated = retry_after_s(headers) if headers is not None else None
+        return Transient(said, retry_after_s=stated_wait_s(refusal.text) if stated is None else stated)
+    if kind in _STOPS:
+        return ModelUnavailableError(_STOPS[kind].format(said=said))
+    if kind == "settings":
+        return ModelRefusedError(_SETTINGS.format(said=said), reason="settings")
+    if kind == "context":
+        return ModelRefusedError(f"the conversation is too long for the model ({said})", reason="context-too-long")
+    if kind == "filter":
+        return ModelRefusedError(
+            f"the endpoint's content filter refused the conversation ({said})", reason="content-filter"
         )
-        return ModelRefusedError(f"the endpoint refused the request ({said}){hint}", reason="bad-request")
-    if status == 402 or (status == 429 and code in _NO_CREDIT):
-        return ModelUnavailableError(f"the account at the endpoint has no credit left ({said})")
-    if status in _AGAIN or status >= 500:
-        return Transient(said, retry_after_s=retry_after_s(error.response.headers))
-    if status in {401, 403}:
-        return ModelUnavailableError(f"the endpoint does not let us in ({said}); check the key in the environment")
-    return ModelUnavailableError(
-        f"the endpoint does not know what was asked for ({said}); check the model's name and the base URL"
-    )
+    if kind == "call":
+        return ModelRefusedError(f"the endpoint could not read the model's call ({said})", reason="bad-call")
+    # What nobody knows, inside an answer: the next one may be whole. A status that says the same is final.
+    if refusal.meant_status is None:
+        return Transient(said)
+    # Endpoints that answer in streams alone say so in words of their own, but all of them name a stream.
+    hinted = not streamed and names_a_stream(refusal)
+    hint = "; where it answers in streams alone, --stream asks for them" if hinted else ""
+    return ModelRefusedError(f"the endpoint refused the request ({said}){hint}", reason="bad-request")
+
+
+def stated_wait_s(text: str) -> float | None:
+    """Seconds that a refusal asks in words to be left alone, such as "try again in 1m3.2s"; None where it does not.
+
+    Args:
+        text: the refusal, in lower case.
+    """
+    stated = _STATED_WAIT.search(text)
+    if stated is None:
+        return None
+    return sum(float(amount) * _SECONDS[unit] for amount, unit in _AMOUNT.findall(stated[1]))
 
 
 def retrying(left_s: Callable[[], float]) -> AsyncRetrying:

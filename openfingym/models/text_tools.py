@@ -29,7 +29,7 @@ from typing import Unpack
 from openfingym.errors import ModelRefusedError
 from openfingym.models.messages import CallForm, Completion, Message, Tool, ToolCall
 from openfingym.models.model import CompletionOptions, LanguageModel
-from openfingym.models.written_calls import read_written_calls
+from openfingym.models.written_calls import ending_calls, known_name, read_written_calls
 
 MARKER = "You call tools by writing them as text."
 """First line of the explanation in the system message."""
@@ -98,14 +98,14 @@ class ToolModel:
                     raise
             else:
                 if answer.message.tool_calls:
-                    return replace(answer, call_form="native")
+                    return replace(answer, message=mended(answer.message, tools), call_form="native")
                 # A model may write calls in the form it was trained on, and its endpoint leave them in the text.
                 return _with_calls_read(answer, made, tools, "native", "written")
         told = with_tools_told(messages, tools) if self._append_only else as_text(messages, tools)
         answer = await complete(told)
         # Tools were not offered natively, and yet called so. Reading the text would replace these calls.
         if self._append_only and answer.message.tool_calls:
-            return replace(answer, call_form="native")
+            return replace(answer, message=mended(answer.message, tools), call_form="native")
         return _with_calls_read(answer, made, tools, "text", "text")
 
 
@@ -123,10 +123,13 @@ def _with_calls_read(
     """
     # Numbered on from the conversation's calls, so that no two of them have the same identifier.
     message = read_calls(answer.message, tools, first=made)
+    if not message.tool_calls and not message.content.strip() and answer.finish_reason != "length":
+        message = read_thought_calls(message, tools, first=made)
     if not message.tool_calls:
         return replace(answer, call_form=without)
     calls = tuple(replace(call, written=call not in answer.message.tool_calls) for call in message.tool_calls)
-    message = replace(message, tool_calls=calls, said=answer.message.said or answer.message.content)
+    said = answer.message.said or answer.message.content
+    message = mended(replace(message, tool_calls=calls, said=said), tools)
     # An answer that was cut off stays one: its last call may lack a part.
     reason = answer.finish_reason if answer.finish_reason == "length" else "tool_calls"
     return replace(answer, message=message, finish_reason=reason, call_form=with_calls)
@@ -170,7 +173,7 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[Message
             plain = _result(names.get(message.tool_call_id or "", ""), message.content)
         elif message.tool_calls:
             calls = "\n".join(write_call(call, known.get(call.name)) for call in message.tool_calls)
-            plain = Message(message.role, f"{message.content}\n{calls}".strip())
+            plain = replace(message, content=f"{message.content}\n{calls}".strip(), tool_calls=())
         else:
             plain = message
         # Many endpoints want the user's messages and the model's by turns.
@@ -228,6 +231,35 @@ def read_calls(message: Message, tools: Sequence[Tool], *, first: int = 0) -> Me
     if not calls:
         return read_written_calls(message, tools, first=first)
     return replace(message, content=_CALL.sub("", text).strip(), tool_calls=calls)
+
+
+def read_thought_calls(message: Message, tools: Sequence[Tool], *, first: int = 0) -> Message:
+    """A message that says nothing, with the calls that its thoughts end with: where a model does not close its thoughts
+    before it calls, a server takes the call for a part of them.
+
+    Args:
+        message: an answer without a text and without calls.
+        tools: the tools; only calls of these are read.
+        first: number of the first call.
+    """
+    tail = ending_calls(message.reasoning or "", _CALL)
+    found = read_calls(replace(message, content=tail), tools, first=first).tool_calls if tail else ()
+    known = [tool.name for tool in tools]
+    calls = tuple(call for call in found if known_name(call.name, known) in known)
+    # Anything but calls alone would be a thought about calls.
+    return replace(message, tool_calls=calls) if calls and len(calls) == len(found) else message
+
+
+def mended(message: Message, tools: Sequence[Tool]) -> Message:
+    """A message with the names of its calls as the tools have them, where an endpoint left marks of a model's own form
+    in them.
+    """
+    known = [tool.name for tool in tools]
+    calls = []
+    for call in message.tool_calls:
+        name = known_name(call.name, known)
+        calls.append(call if name == call.name else replace(call, name=name, wrote=call.name))
+    return replace(message, tool_calls=tuple(calls))
 
 
 def _arguments(inner: str, tool: Tool | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
@@ -13,7 +14,7 @@ from openfingym.models.bounded_answers import ACCEPTED, UnreadableBodyError, bou
 from openfingym.models.outage import UNREACHED_S
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from openai import APIStatusError, AsyncOpenAI
 
 NEEDS_CLIENT = "talking to a model needs the extra `llm`: pip install 'openfingym[llm]'"
 
@@ -43,6 +44,20 @@ def open_client(base_url: str | None, api_key: str, timeout_s: float, *, loopbac
     # Retries are those of retrying.py alone: the client's own would multiply them, and hide failures from the count.
     timeout = openai.Timeout(timeout_s, connect=min(timeout_s, UNREACHED_S))
     return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, timeout=timeout, max_retries=0, http_client=transport)
+
+
+def body_of(error: APIStatusError) -> object:
+    """The body with which an endpoint refused a request: as JSON, where it is; else its text."""
+    # The client keeps a part of it alone, and drops what stands beside that.
+    try:
+        text = error.response.text
+    except Exception:  # it was not read, and the error is of a package that is not imported here
+        return error.body
+    try:
+        document: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return document
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

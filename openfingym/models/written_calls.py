@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -46,6 +46,10 @@ _FENCE = re.compile(r"```(?:json|tool_calls?)?\s*(?=[\[{])")
 """The beginning of a fenced block of JSON."""
 _NAME = re.compile(r'"name"\s*:\s*"([\w-]+)"')
 _PARAMETER = re.compile(r"<parameter=([\w-]+)>")
+_PREFIX = re.compile(r"^(?:(?:functions?|default_api|tools?|namespace)[.:])+")
+"""What models put before the name of a tool, as they were trained to."""
+_NUMBER = re.compile(r":\d+$")
+"""The number of a call within the conversation, which Kimi's models write behind the name."""
 MOST_MARKS = 64
 """Most places of an answer that are looked at: one that goes on and on must not keep everybody waiting."""
 # Not strict: models write line breaks into the texts of their JSON.
@@ -87,6 +91,42 @@ def read_written_calls(message: Message, tools: Sequence[Tool], *, first: int = 
     return replace(message, content="".join(text[start:end] for start, end in between).strip(), tool_calls=made)
 
 
+def known_name(name: str, known: Collection[str]) -> str:
+    """The name of a tool, without what models and endpoints put before or behind it; as it is where that is no tool.
+
+    Args:
+        name: the name as it came, such as ``functions.NAME:0``, ``default_api.NAME`` or ``NAME<|channel|>commentary``.
+        known: names of the tools that there are.
+    """
+    if name in known:
+        return name
+    bare = name.partition("<|")[0].strip().strip("\"'`")
+    bare = _PREFIX.sub("", bare)
+    return next((found for found in (bare, _NUMBER.sub("", bare)) if found in known), name)
+
+
+def ending_calls(text: str, written: re.Pattern[str]) -> str:
+    """The part of a text with the calls that it ends with, directly behind each other; empty where it ends otherwise.
+
+    Args:
+        text: what a model thought.
+        written: a call in the form of calls as text.
+    """
+    parts = [mark.span() for mark in islice(written.finditer(text), MOST_MARKS)]
+    parts = parts or [(part.start, part.end) for part in _marked(text, ())]
+    start = len(text)
+    for begin, end in reversed(parts):
+        if text[end:start].strip():
+            break
+        start = begin
+    return text[start:]
+
+
+def may_hold_calls(text: str) -> bool:
+    """Whether a text may hold a call in any form, whatever the tools are."""
+    return bool(_MARK.search(text) or _NAME.search(text) or "<call tool=" in text)
+
+
 def _marked(text: str, tools: Sequence[Tool]) -> Iterator[_Part]:
     """The calls that stand behind marks."""
     end = 0
@@ -118,7 +158,8 @@ def _unmarked(text: str, known: set[str]) -> Iterator[_Part]:
         end = _past_its_end(text, end)
         # Without a mark, JSON may be an example or data: only names that are all known make it a call, and outside of a
         # block nothing may follow it.
-        if calls and known.issuperset(name for name, _ in calls) and (inner > start or not text[end:].strip()):
+        named = known.issuperset(known_name(name, known) for name, _ in calls)
+        if calls and named and (inner > start or not text[end:].strip()):
             yield _Part(calls, start, end)
             return
 

@@ -18,6 +18,8 @@ from openfingym.trajectory.record import Generation, RolloutRecord, ToolUse, Tur
 VERSION = "ATIF-v1.8"
 OURS = "openfingym"
 """Key under ``extra`` for all that ATIF has no field for."""
+MESSAGE = "message"
+"""Key beside it for what ATIF has no field for in the message itself."""
 _SOURCES = {"system": "system", "user": "user", "assistant": "agent"}
 _ROLES = {source: role for role, source in _SOURCES.items()}
 
@@ -116,6 +118,9 @@ def _step(number: int, turn: Turn) -> Json:
         step["extra"] = {
             OURS: turn.generation.model_dump(mode="json", exclude={"model", "usage", "cost_usd", "tokens"})
         }
+    kept = turn.model_dump(mode="json", include={"reasoning_field", "fields"}, exclude_defaults=True)
+    if kept:
+        step["extra"] = {**_mapping(step.get("extra")), MESSAGE: kept}
     return step
 
 
@@ -123,6 +128,7 @@ def _call(call: ToolUse) -> Json:
     """A call as ATIF has it."""
     arguments, exact = _arguments(call.arguments)
     extra: Json = {"failed": call.failed, "wall_s": call.wall_s}
+    extra |= call.model_dump(mode="json", include={"wrote", "fields"}, exclude_defaults=True)
     # ATIF has arguments as an object: the text is kept beside it where blanks, order or mistakes would be lost.
     if not exact:
         extra["arguments"] = call.arguments
@@ -174,6 +180,7 @@ def _turn(step: Mapping[str, object]) -> Json:
         for result in _mappings(_mapping(step.get("observation")).get("results"))
     }
     turn["tool_calls"] = [_tool_use(call, results) for call in _mappings(step.get("tool_calls"))]
+    turn |= _mapping(_mapping(step.get("extra")).get(MESSAGE))
     if "metrics" in step:
         turn["generation"] = _generation(step, _mapping(step["metrics"]))
     return turn

@@ -7,10 +7,10 @@ new one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal, Self, cast
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from openfingym.models.messages import CallForm, Completion, FinishReason, Message, Tool, ToolCall, Usage
 from openfingym.results import Boundary, RolloutResult, State
@@ -40,7 +40,7 @@ class ToolUse(RecordSection):
     id: str
     """Identifier of the call, unique among the calls of one message."""
     name: str
-    """Name of the tool, as the model wrote it."""
+    """Name of the tool, as the model wrote it unless ``wrote`` says otherwise."""
     arguments: str
     """The arguments as the model wrote them: JSON text, where the model got it right."""
     result: str | None = None
@@ -49,6 +49,10 @@ class ToolUse(RecordSection):
     """Whether the call was refused, or what it ran failed."""
     wall_s: Seconds | None = None
     """Seconds from the call to its result."""
+    wrote: str | None = None
+    """The name as the model wrote it, where it was mended to make ``name``; None where it was not."""
+    fields: dict[str, JsonValue] = Field(default_factory=dict)
+    """Fields of the call that are not read and went back with it as they came, such as signatures of thoughts."""
 
 
 class TokenTrace(RecordSection):
@@ -104,6 +108,10 @@ class Turn(RecordSection):
     content: str = ""
     reasoning: str | None = None
     """What a reasoning model thought, where its endpoint shows it."""
+    reasoning_field: str | None = None
+    """Name of the field that the reasoning came in and goes back in; None where it came in none."""
+    fields: dict[str, JsonValue] = Field(default_factory=dict)
+    """Fields of the model's answer that are not read and went back with it as they came."""
     tool_calls: tuple[ToolUse, ...] = ()
     at: AwareDatetime | None = None
     """When the message was there, with its time zone; None where that is not known."""
@@ -112,9 +120,12 @@ class Turn(RecordSection):
 
     @model_validator(mode="after")
     def _roles(self) -> Self:
-        if self.role != "assistant" and (self.reasoning is not None or self.tool_calls or self.generation):
+        if self.role != "assistant" and (
+            self.reasoning is not None or self.tool_calls or self.generation or self.fields
+        ):
             raise ValueError(
-                f"a message of role {self.role!r} has no reasoning, tool_calls or generation: only the assistant's have"
+                f"a message of role {self.role!r} has no reasoning, tool_calls, fields or generation: only the "
+                "assistant's have"
             )
         if len({call.id for call in self.tool_calls}) < len(self.tool_calls):
             raise ValueError("two tool calls of one message have the same id")
@@ -136,8 +147,13 @@ class Turn(RecordSection):
             role="assistant",
             content=completion.message.content,
             reasoning=completion.message.reasoning,
+            reasoning_field=completion.message.reasoning_field,
+            fields=_json(completion.message.fields),
             tool_calls=tuple(
-                ToolUse(id=call.id, name=call.name, arguments=call.arguments) for call in completion.message.tool_calls
+                ToolUse(
+                    id=call.id, name=call.name, arguments=call.arguments, wrote=call.wrote, fields=_json(call.fields)
+                )
+                for call in completion.message.tool_calls
             ),
             at=at,
             generation=Generation(
@@ -297,10 +313,25 @@ class RolloutRecord(RecordSection):
         return tuple(_with_results_apart(self.messages))
 
 
+def _json(fields: Mapping[str, object]) -> dict[str, JsonValue]:
+    """Fields that were read from JSON, typed as such."""
+    return cast("dict[str, JsonValue]", dict(fields))
+
+
 def _with_results_apart(turns: tuple[Turn, ...]) -> Iterator[Message]:
     for turn in turns:
-        calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in turn.tool_calls)
-        yield Message(turn.role, turn.content, calls, reasoning=turn.reasoning)
+        calls = tuple(
+            ToolCall(call.id, call.name, call.arguments, wrote=call.wrote, fields=call.fields)
+            for call in turn.tool_calls
+        )
+        yield Message(
+            turn.role,
+            turn.content,
+            calls,
+            reasoning=turn.reasoning,
+            reasoning_field=turn.reasoning_field,
+            fields=turn.fields,
+        )
         for call in turn.tool_calls:
             if call.result is not None:
                 yield Message("tool", call.result, tool_call_id=call.id)

@@ -158,6 +158,8 @@ def _meaning(error: ModelRefusedError, *, tools: bool) -> Ended | ModelUnavailab
     # What is wrong with the request is of our making, or of the endpoint's settings: no score can come of it.
     if error.reason == "no-tools":
         return ModelUnavailableError(f"{error}; leave out --native-tools, and its calls are text")
+    if error.reason == "settings":
+        return ModelUnavailableError(str(error))
     if error.reason == "bad-request":
         hint = "; where it takes no tools, --text-tools does without" if tools else ""
         return ModelUnavailableError(f"{error}; check the model's name, its limits and --reply-tokens{hint}")

@@ -30,8 +30,8 @@ from openfingym.agents.llm.ending import Ended
 from openfingym.agents.llm.session import Conversation
 from openfingym.agents.own_program import KeptOutput, ended_with, last_line, own_environment, without_secrets
 from openfingym.errors import UsageError
-from openfingym.models.messages import Completion, Message, ToolCall, Usage, well_formed
-from openfingym.models.wire import MOST_TOKENS
+from openfingym.models.messages import Completion, Message, ToolCall, estimated_usage, well_formed
+from openfingym.models.stated_usage import MOST_TOKENS, StatedUsage
 from openfingym.trajectory.record import ToolUse
 from openfingym.workspace import WorkspaceError
 
@@ -262,8 +262,9 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
         ValueError: a number is missing or out of range; says which.
         KeyError: there is no ``content``.
     """
-    prompt, completion, cost = said.get("prompt_tokens", 0), said.get("completion_tokens", 0), said.get("cost_usd")
-    if not all(type(count) is int and 0 <= count <= MOST_TOKENS for count in (prompt, completion)):
+    prompt, completion, cost = said.get("prompt_tokens"), said.get("completion_tokens"), said.get("cost_usd")
+    stated = [count for count in (prompt, completion) if count is not None]
+    if not all(type(count) is int and 0 <= count <= MOST_TOKENS for count in stated):
         raise ValueError(f"tokens are whole numbers from 0 to {MOST_TOKENS}")
     if cost is None and costs:
         raise ValueError("a limit on cost is set, so a message states cost_usd")
@@ -273,8 +274,10 @@ def _completion(said: Mapping[str, object], *, costs: bool) -> Completion:
         Message("assistant", well_formed(str(said["content"]))),
         well_formed(str(said.get("model", "unknown"))),
     )
-    usage = Usage(prompt=prompt, completion=completion)  # type: ignore[arg-type]  # checked above
-    return Completion(message, "stop", usage, model, cost_usd=None if cost is None else float(cost))
+    # What is not stated is not nothing. Of the conversation that the command's model was sent, nobody knows the length.
+    usage = StatedUsage(prompt, completion).filled(estimated_usage((), message))  # type: ignore[arg-type]  # checked
+    cost_usd = None if cost is None else float(cost)
+    return Completion(message, "stop", usage, model, cost_usd=cost_usd, counted=len(stated) == 2)
 
 
 def _quoted(line: bytes) -> str:

@@ -224,7 +224,8 @@ class Conversation:
         try:
             self.meter.charge(completion)
         except UsageError as error:
-            raise ModelUnavailableError(f"the endpoint did not count its tokens: {error}") from None
+            why = "" if not completion.counted else "the endpoint did not count its tokens: "
+            raise ModelUnavailableError(f"{why}{error}") from None
         self._transcript.answer(completion, append_only=append_only)
 
     async def call(self, calls: Sequence[ToolCall], *, judged: bool = True) -> bool:

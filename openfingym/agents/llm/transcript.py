@@ -67,7 +67,7 @@ class Transcript:
             if append_only
             else replace(message, tool_calls=tuple(call.sendable() for call in message.tool_calls))
             if message.content or message.tool_calls
-            else Message("assistant", "(nothing)")
+            else replace(message, content="(nothing)")
         )
 
     def result(self, call_id: str, text: str, *, failed: bool, wall_s: float) -> None:
@@ -93,7 +93,8 @@ class Transcript:
 
     def show_again(self, text: str) -> None:
         """Have the model shown this text in the place of its latest answer; the record keeps what it wrote."""
-        self._messages[self._answers[-1]] = Message("assistant", text or "(nothing)")
+        before = self._messages[self._answers[-1]]
+        self._messages[self._answers[-1]] = replace(before, content=text or "(nothing)", tool_calls=(), said=None)
 
     def mark_block(self) -> None:
         """Record that of the latest answer, which calls no tool, a block of code was run."""

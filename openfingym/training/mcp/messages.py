@@ -18,6 +18,10 @@ from openfingym.version import __version__
 
 _log = logging.getLogger(__name__)
 Message = dict[str, Any]
+BATCHED = frozenset({"2024-11-05", "2025-03-26"})
+"""Revisions whose clients may send several messages at once, as a list; the later ones have taken that back."""
+MOST_AT_ONCE = 64
+"""Most messages of one list."""
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions of the protocol that are spoken, oldest first."""
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
@@ -52,6 +56,7 @@ class McpConversation:
 
     Attributes:
         rollout: the rollout that is played; None before the client has introduced itself.
+        version: revision of the protocol that was agreed to; None before.
     """
 
     def __init__(self, terms: PlayTerms, *, send: Callable[[Message], Awaitable[None]]) -> None:
@@ -62,10 +67,29 @@ class McpConversation:
             send: sends a notification to the client.
         """
         self.rollout: PlayedRollout | None = None
+        self.version: str | None = None
         self._terms = terms
         self._send = send
         self._going: dict[str | int, asyncio.Task[Message]] = {}
         """Requests that are not answered yet, by their identifiers."""
+
+    async def answered_all(
+        self, message: object, notify: Callable[[Message], Awaitable[None]] | None = None
+    ) -> Message | list[Message] | None:
+        """Answer a message, or all messages of a list where the revision has lists; see :meth:`answered`.
+
+        Returns:
+            The answer, or the answers in a list; None where there is none to give.
+        """
+        if not isinstance(message, list):
+            return await self.answered(message, notify)
+        if self.version not in BATCHED:
+            return error_of(INVALID_REQUEST, "messages come one by one, not in lists")
+        if not 0 < len(message) <= MOST_AT_ONCE:
+            return error_of(INVALID_REQUEST, f"a list is of 1 to {MOST_AT_ONCE} messages, found {len(message)}")
+        # At the same time, so that one of them can cancel another.
+        answers = await asyncio.gather(*(self.answered(one, notify) for one in message))
+        return [answer for answer in answers if answer is not None] or None
 
     async def answered(
         self, message: object, notify: Callable[[Message], Awaitable[None]] | None = None
@@ -81,7 +105,7 @@ class McpConversation:
         """
         problem = _problem(message)
         if problem is not None or not isinstance(message, dict):
-            return error_of(INVALID_REQUEST, f"no request: {problem}")
+            return error_of(INVALID_REQUEST, f"no request: {problem}", id_of(message))
         method, params = message.get("method"), message.get("params") or {}
         if method is None:
             return None  # an answer, although this server asks nothing
@@ -121,7 +145,9 @@ class McpConversation:
     def _notified(self, method: str, params: Message) -> None:
         """Take a notification: of all that there are, the cancelling of a request alone has an effect."""
         if method == "notifications/cancelled":
-            work = self._going.get(params.get("requestId", ""))
+            # The identifier may be anything, and nothing that cannot be one is looked up.
+            name = id_of({"id": params.get("requestId")})
+            work = None if name is None else self._going.get(name)
             if work is not None:
                 work.cancel()
 
@@ -181,8 +207,9 @@ class McpConversation:
             where = f"the resource {INSTRUCTION}, or the file /task/instruction.md"
             text = f"Play the task {self._terms.task}. Read first what it asks: {where}."
         # A client that asks for an unknown revision is offered the latest, and may leave.
+        self.version = asked if isinstance(asked, str) and asked in VERSIONS else VERSIONS[-1]
         return {
-            "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+            "protocolVersion": self.version,
             "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "logging": {}},
             "serverInfo": {"name": "openfingym", "title": "OpenFinGym", "version": __version__},
             "instructions": text,
@@ -234,6 +261,13 @@ def error_of(code: int, message: str, name: str | int | None = None) -> Message:
     return {"jsonrpc": "2.0", "id": name, "error": {"code": code, "message": message}}
 
 
+def id_of(message: object) -> str | int | None:
+    """The identifier of a message; None where it has none, or one that no request can have."""
+    name = message.get("id") if isinstance(message, dict) else None
+    # JSON's true and false are whole numbers to Python.
+    return name if isinstance(name, str | int) and not isinstance(name, bool) else None
+
+
 def _problem(message: object) -> str | None:
     """Why a value is no message of JSON-RPC; None where it is one."""
     if not isinstance(message, dict):
@@ -245,9 +279,7 @@ def _problem(message: object) -> str | None:
             return "method is no text"
         if not isinstance(message.get("params", {}), dict | None):
             return "params is no object"
-        # JSON's true and false are whole numbers to Python.
-        name = message.get("id", 0)
-        if isinstance(name, bool) or not isinstance(name, str | int):
+        if "id" in message and id_of(message) is None:
             return "id is neither a text nor a whole number"
     elif "result" not in message and "error" not in message:
         return "it has no method"

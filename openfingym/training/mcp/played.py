@@ -132,10 +132,11 @@ class PlayedRollout:
                 return {"content": [_text(text)], "isError": True}
             self._running = asyncio.ensure_future(episode.call(name, arguments))
             text = await asyncio.shield(self._running)  # a request that is cancelled leaves its program running
+            failed = _failed(episode)
         if not episode.over:
-            return {"content": [_text(text)], "isError": False}
+            return {"content": [_text(text)], "isError": failed}
         # The call has ended the rollout, as at a limit: nothing is left to do but to tell the score.
-        return {"content": [_text(text), _text(await self.finish())], "isError": self.failure is not None}
+        return {"content": [_text(text), _text(await self.finish())], "isError": failed or self.failure is not None}
 
     async def finish(self) -> str:
         """End the rollout, and tell its result in words; doing it twice does no harm."""
@@ -191,6 +192,12 @@ def is_over(episode: Episode) -> bool:
     """Whether nothing more can be done in an episode."""
     # A function, since a type checker takes a property that was false for one that stays so.
     return episode.over
+
+
+def _failed(episode: Episode) -> bool:
+    """Whether the latest call of an episode was refused, or what it ran failed, as its record has it."""
+    latest = next((turn for turn in reversed(episode.transcript) if turn.tool_calls), None)
+    return latest is None or any(call.failed for call in latest.tool_calls)
 
 
 def told_of(result: RolloutResult) -> str:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from openfingym.training.mcp.messages import INVALID_REQUEST, PARSE_ERROR, McpConversation, Message, error_of
+from openfingym.training.mcp.messages import PARSE_ERROR, McpConversation, Message, error_of
 from openfingym.training.mcp.played import PlayTerms
 
 MAX_LINE = 16 * 1024 * 1024
@@ -63,7 +63,7 @@ async def _served(terms: PlayTerms, source: BinaryIO, out: BinaryIO) -> str | No
     threading.Thread(target=reading, name="openfingym-mcp-input", daemon=True).start()
     writing = threading.Lock()
 
-    async def send(message: Message) -> None:
+    async def send(message: Message | list[Message]) -> None:
         def write() -> None:
             data = memoryview(msgspec.json.encode(message) + b"\n")
             with writing, contextlib.suppress(OSError):  # a client that is gone is noticed by its input
@@ -122,12 +122,10 @@ def _read_lines(source: BinaryIO, room: threading.Semaphore, put: Callable[[byte
             return
 
 
-async def _answered(conversation: McpConversation, line: bytes) -> Message | None:
+async def _answered(conversation: McpConversation, line: bytes) -> Message | list[Message] | None:
     """The response to a line; None where there is none to give."""
     try:
         message = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
         return error_of(PARSE_ERROR, f"no JSON: {error}")
-    if isinstance(message, list):
-        return error_of(INVALID_REQUEST, "messages come one by one, not in lists")
-    return await conversation.answered(message)
+    return await conversation.answered_all(message)

@@ -13,7 +13,15 @@ import msgspec
 from aiohttp import ClientConnectionError, web
 
 from openfingym.training.guard import Guard
-from openfingym.training.mcp.messages import INVALID_REQUEST, PARSE_ERROR, VERSIONS, McpConversation, Message, error_of
+from openfingym.training.mcp.messages import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    VERSIONS,
+    McpConversation,
+    Message,
+    error_of,
+    id_of,
+)
 from openfingym.training.mcp.played import PlayTerms
 
 SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
@@ -109,13 +117,13 @@ class Streamable:
             return _told(error_of(INVALID_REQUEST, refusal[1]), refusal[0])
         try:
             message = msgspec.json.decode(await request.read())
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
             return _told(error_of(PARSE_ERROR, f"no JSON: {error}"), 400)
-        if not isinstance(message, dict):
-            return _told(error_of(INVALID_REQUEST, "expected one message, an object"), 400)
-        name, given = message.get("id"), request.headers.get(SESSION)
+        if not isinstance(message, dict | list):
+            return _told(error_of(INVALID_REQUEST, "expected a message, an object"), 400)
+        name, given = id_of(message), request.headers.get(SESSION)
         version = request.headers.get(VERSION)
-        if message.get("method") == "initialize" and given is None:
+        if isinstance(message, dict) and message.get("method") == "initialize" and given is None:
             return await self._introduced(request, message)
         if given is None:
             return _told(error_of(INVALID_REQUEST, f"the header {SESSION} is missing; begin by initialize", name), 400)
@@ -130,7 +138,7 @@ class Streamable:
         """Begin a session for a client, and answer its first request."""
         if len(self._clients) >= self._most:
             text = f"all {self._most} sessions are taken; end one, or serve with a larger --sessions"
-            return _told(error_of(INVALID_REQUEST, text, message.get("id")), 503)
+            return _told(error_of(INVALID_REQUEST, text, id_of(message)), 503)
         terms = self._terms
         if terms.split != "test":
             from openfingym.instances import COUNT
@@ -146,21 +154,26 @@ class Streamable:
         return response
 
     async def _answered(
-        self, request: web.Request, client: _Client, message: Message, headers: dict[str, str] | None = None
+        self,
+        request: web.Request,
+        client: _Client,
+        message: Message | list[object],
+        headers: dict[str, str] | None = None,
     ) -> web.StreamResponse:
         """Answer a message of a client; a call, which may take minutes, by a stream of events."""
         client.used_at = time.monotonic()
         client.calls += 1
         try:
-            if message.get("method") == "tools/call" and "id" in message:
+            if any(map(_calls, message if isinstance(message, list) else [message])):
                 return await _streamed(request, client.conversation, message)
-            answer = await client.conversation.answered(message)
+            answer = await client.conversation.answered_all(message)
         finally:
             client.calls -= 1
             client.used_at = time.monotonic()
         if answer is None:
             return web.Response(status=202, headers=headers)
-        return _told(answer, 200, headers)
+        # A list that its revision does not have is no message at all.
+        return _told(answer, 400 if isinstance(message, list) and isinstance(answer, dict) else 200, headers)
 
     async def _delete(self, request: web.Request) -> web.Response:
         if (refusal := self._guard.refusal(request.headers)) is not None:
@@ -172,18 +185,25 @@ class Streamable:
         return web.Response(status=204)
 
 
-async def _streamed(request: web.Request, conversation: McpConversation, message: Message) -> web.StreamResponse:
+def _calls(message: object) -> bool:
+    """Whether a message asks for a call of a tool, which may take minutes."""
+    return isinstance(message, dict) and message.get("method") == "tools/call" and "id" in message
+
+
+async def _streamed(
+    request: web.Request, conversation: McpConversation, message: Message | list[object]
+) -> web.StreamResponse:
     """Answer a call by a stream of events: notices that it goes on, and the answer."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await response.prepare(request)
     # Notices come from another task, and two events must not be mixed.
     writing = asyncio.Lock()
 
-    async def event(value: Message) -> None:
+    async def event(value: Message | list[Message]) -> None:
         async with writing:
             await response.write(b"event: message\ndata: " + msgspec.json.encode(value) + b"\n\n")
 
-    work = asyncio.ensure_future(conversation.answered(message, event))
+    work = asyncio.ensure_future(conversation.answered_all(message, event))
     try:
         while True:
             await asyncio.wait({work}, timeout=KEEP_S)
@@ -200,7 +220,7 @@ async def _streamed(request: web.Request, conversation: McpConversation, message
     return response
 
 
-def _told(value: Message, status: int, headers: dict[str, str] | None = None) -> web.Response:
+def _told(value: Message | list[Message], status: int, headers: dict[str, str] | None = None) -> web.Response:
     body = msgspec.json.encode(value)
     return web.Response(body=body, status=status, headers=headers, content_type="application/json")
 

@@ -44,11 +44,12 @@ class Scripted:
         refused: bodies of the requests that were refused.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, *, stream_kind: str = "text/event-stream") -> None:
         self.bodies: list[Json] = []
         self.refused: list[Json] = []
         self.keys: list[str] = []
         self._script = script
+        self._stream_kind = stream_kind
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
 
     @property
@@ -77,7 +78,7 @@ class Scripted:
                 if isinstance(found, tuple):
                     status, sent = found[0], json.dumps(found[1])
                 elif isinstance(found, list):
-                    kind = "text/event-stream"
+                    kind = scripted._stream_kind
                     sent = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in found) + "data: [DONE]\n\n"
                 else:
                     sent = json.dumps(found)

@@ -15,7 +15,7 @@ import pytest
 
 from openfingym.errors import ModelUnavailableError
 from openfingym.models import Completion, Message, ModelEndpoint, Usage, bounded_answers
-from openfingym.models.wire import MOST_TOKENS
+from openfingym.models.stated_usage import MOST_TOKENS
 
 from .scripted import completion
 

@@ -6,14 +6,13 @@ import asyncio
 import json
 import time
 
-import httpx
-import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openfingym.errors import ModelRefusedError
 from openfingym.models import Completion, Message, ModelEndpoint, Tool, ToolCall, ToolModel, Usage
+from openfingym.models.refusals import Refusal
 from openfingym.models.retrying import Transient, judge
 from openfingym.models.testing import StandIn
 from openfingym.models.testing.faults import REFUSALS, WRITTEN
@@ -159,9 +158,7 @@ def test_a_call_goes_back_as_endpoints_take_it(arguments: str, sent: str | None)
 
 
 def _judged(status: int, body: object, *, tools: bool = True) -> object:
-    response = httpx.Response(status, json=body, request=httpx.Request("POST", "http://x/v1/chat/completions"))
-    with openai.OpenAI(api_key="none", base_url="http://x/v1") as client:
-        return judge(client._make_status_error_from_response(response), tools=tools)
+    return judge(Refusal(status, body), tools=tools)
 
 
 @pytest.mark.parametrize(

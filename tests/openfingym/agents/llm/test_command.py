@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 from openfingym.agents import resolve
-from openfingym.agents.llm.command import Command
+from openfingym.agents.llm.command import Command, _completion
 from openfingym.errors import UsageError
-from openfingym.models import Allowance
+from openfingym.models import Allowance, Usage
 
 from .conftest import Play
 
@@ -170,3 +170,20 @@ def test_what_cannot_be_started_is_the_users_mistake(play: Play) -> None:
     with pytest.raises(UsageError, match="--agent command"):
         resolve("ridge", command=["x"])
     assert os.environ.get("OPENFINGYM_ADMIN_TOKEN") is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "usage", "counted"),
+    [
+        ({}, Usage(0, 10), False),
+        ({"prompt_tokens": 7}, Usage(7, 10), False),
+        ({"prompt_tokens": None, "completion_tokens": 3}, Usage(0, 3), False),
+        ({"prompt_tokens": 7, "completion_tokens": 3}, Usage(7, 3), True),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, Usage(0, 0), True),
+    ],
+)
+def test_tokens_that_a_command_does_not_state_are_estimated(
+    stated: dict[str, int | None], usage: Usage, counted: bool
+) -> None:
+    found = _completion({"content": "x" * 40, **stated}, costs=False)
+    assert (found.usage, found.counted) == (usage, counted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from openfingym.results import read_run
 from openfingym.training.guard import Guard
-from openfingym.training.mcp.messages import VERSIONS
+from openfingym.training.mcp.messages import VERSIONS, McpConversation
 from openfingym.training.mcp.played import PlayTerms
 from openfingym.training.mcp.streamable import SESSION, Streamable
 
@@ -92,6 +93,10 @@ MALFORMED: list[tuple[bytes, int]] = [
     (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}', -32600),
     (b'{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}', -32601),  # what a client of 2026 tries first
     (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}', -32600),  # before initialize
+    (b'{"jsonrpc": "2.0", "id": ' + b"1" * 5000 + b', "method": 5}', -32700),
+    (b'{"jsonrpc": "2.0", "id": 1e400, "method": "ping"}', -32700),
+    *((b'{"jsonrpc": "2.0", "id": %s, "method": "ping"}' % odd, -32600) for odd in (b"null", b"true", b"1.5", b"{}")),
+    (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600),  # before a revision was agreed to that has lists
     (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "more": "' + b"x" * (16 * 1024 * 1024) + b'"}', -32700),
 ]
 
@@ -102,12 +107,16 @@ def test_malformed_messages_are_answered_and_nothing_is_started(tmp_path: Path) 
             client.send(text)
             assert client.next()["error"]["code"] == code, text[:80]
         client.send(b"\n\n")
-        client.send(b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}')
+        for odd in (b"5", b"[1]", b"{}", b"null", b"true", b"1.5", b'"x"'):
+            client.send(b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": %s}}' % odd)
+        client.send(b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}')
         client.send(b'{"jsonrpc": "2.0", "id": 5, "result": {}}')
         assert client.ask("ping")["result"] == {}
         client.input.close()
         assert client.process.wait(30.0) == 0
         assert client.output.read() == b""
+        assert client.process.stderr is not None
+        assert b"Traceback" not in client.process.stderr.read()
     assert not (tmp_path / "runs").exists()
 
 
@@ -127,7 +136,15 @@ def test_a_coding_agent_plays_a_task(tmp_path: Path) -> None:
         assert client.ask("resources/read", uri="file:///etc/passwd")["error"]["code"] == -32002
         assert client.ask("tools/call", name="step", arguments={})["error"]["code"] == -32602
         assert client.ask("tools/call", name="submit", arguments=[1])["error"]["code"] == -32602
-        assert client.call("run_python", code="print(6 * 7)")["content"] == [{"type": "text", "text": "42"}]
+        assert client.call("run_python", code="print(6 * 7)") == {
+            "content": [{"type": "text", "text": "42"}],
+            "isError": False,
+        }
+        assert client.call("run_python")["isError"] is True  # without its argument
+        assert client.call("run_python", code="1 / 0")["isError"] is True
+        assert client.call("read_file", path="nowhere.txt")["isError"] is True
+        assert client.call("submit", path="nowhere.npy")["isError"] is True
+        assert client.call("write_file", path="a.txt", content="x")["isError"] is False
         told = client.ask(
             "tools/call",
             name="run_python",
@@ -184,6 +201,81 @@ def post(server: Server, method: str, session: str | None = None, **params: obje
 def events(answer: Any) -> list[dict[str, Any]]:
     assert answer.headers["content-type"] == "text/event-stream"
     return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+
+
+def ping(name: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": name, "method": "ping"}
+
+
+class Unplayed:
+    """Stands for a rollout that is not begun."""
+
+    def __init__(self, *_: object) -> None:
+        """Begin nothing."""
+
+    async def instruction(self) -> str:
+        return "Play."
+
+
+async def _agreed(version: str) -> McpConversation:
+    async def send(_: object) -> None:
+        """Tell nobody."""
+
+    conversation = McpConversation(PlayTerms(TASK), send=send)
+    answer = await conversation.answered(
+        {**ping(0), "method": "initialize", "params": {**HELLO, "protocolVersion": version}}
+    )
+    assert answer is not None
+    assert answer["result"]["protocolVersion"] == conversation.version == version
+    return conversation
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_lists_of_messages_are_taken_in_the_revisions_that_have_them(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openfingym.training.mcp.messages.PlayedRollout", Unplayed)
+    note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+    async def talked(sent: object) -> Any:
+        return await (await _agreed(version)).answered_all(sent)
+
+    pings = asyncio.run(talked([ping(2), note, ping("3")]))
+    if version not in {"2024-11-05", "2025-03-26"}:
+        assert (pings["error"]["code"], pings["id"]) == (-32600, None)
+        return
+    assert pings == [{"jsonrpc": "2.0", "id": 2, "result": {}}, {"jsonrpc": "2.0", "id": "3", "result": {}}]
+    assert asyncio.run(talked([note])) is None
+    assert asyncio.run(talked([]))["error"]["code"] == -32600
+    assert asyncio.run(talked([ping(1)] * 65))["error"]["code"] == -32600
+    mixed = asyncio.run(talked([5, ping([1]), ping(7), {**ping(8), "method": "nothing"}]))
+    assert [(one["id"], one.get("error", {}).get("code")) for one in mixed] == [
+        (None, -32600),
+        (None, -32600),
+        (7, None),
+        (8, -32601),
+    ]
+
+
+@pytest.mark.sandbox
+def test_a_list_of_messages_over_http(server: Server) -> None:
+    begun = post(server, "initialize", **{**HELLO, "protocolVersion": "2025-03-26"})
+    session = {SESSION: begun.headers[SESSION]}
+    assert server.http.post("/mcp", json=[ping(1), ping(2)]).status_code == 400
+    told = server.http.post("/mcp", json=[ping(1), ping(2)], headers=session).json()
+    assert [one["id"] for one in told] == [1, 2]
+    call = {**ping(3), "method": "tools/call", "params": {"name": "run_python", "arguments": {}}}
+    (answers,) = events(server.http.post("/mcp", json=[call, ping(4)], headers=session))
+    assert [one["id"] for one in answers] == [3, 4]
+    assert answers[0]["result"]["isError"] is True
+    note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert server.http.post("/mcp", json=[note], headers=session).status_code == 202
+    odd = server.http.post("/mcp", json=ping([1]), headers=session)
+    assert (odd.status_code, odd.json()["error"]["code"], odd.json()["id"]) == (200, -32600, None)
+    assert server.http.delete("/mcp", headers=session).status_code == 204
+    later = {SESSION: post(server, "initialize", **HELLO).headers[SESSION]}
+    assert server.http.post("/mcp", json=[ping(1)], headers=later).status_code == 400
+    assert server.http.delete("/mcp", headers=later).status_code == 204
 
 
 @pytest.mark.sandbox
