@@ -97,7 +97,7 @@ def _without_worthless(
     values: NDArray[np.float64], symbols: Sequence[str], times: NDArray[np.datetime64]
 ) -> tuple[str, ...]:
     """Take rows with a price of zero or below as missing, in place; returns a note on each symbol that has some."""
-    worthless = (values[:, :, :4] <= 0.0).any(axis=2)
+    worthless: NDArray[np.bool_] = np.asarray((values[:, :, :4] <= 0.0).any(axis=2))
     values[worthless] = np.nan
     return tuple(
         f"{symbol}: {len(rows)} rows with a price of zero or below taken as halts, the first on "

@@ -69,7 +69,7 @@ def read_named(text: str, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
         # Stooq writes how long the bars are into each row, as a letter or in minutes.
         frame, steps = frame.drop(columns="<PER>"), [*steps, "column '<PER>' left out, the length of a bar"]
     frame.columns = [bare(str(name)) for name in frame.columns]
-    require_unlike(frame.columns, path)
+    require_unlike(list(frame.columns), path)
     return frame, tuple(steps)
 
 

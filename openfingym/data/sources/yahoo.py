@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -227,7 +227,11 @@ def _actions(events: Mapping[str, Any], symbol: str, zone: ZoneInfo) -> list[Cor
         CorporateAction(symbol, _day(event, zone), "split", float(event["numerator"]) / float(event["denominator"]))
         for event in splits
     ]
-    for kind, events_of_kind in (("dividend", dividends), ("capital-gain", gains)):
+    kinds: tuple[tuple[Literal["dividend", "capital-gain"], Iterable[Any]], ...] = (
+        ("dividend", dividends),
+        ("capital-gain", gains),
+    )
+    for kind, events_of_kind in kinds:
         actions += [
             CorporateAction(symbol, _day(event, zone), kind, float(event["amount"]), str(event.get("currency") or ""))
             for event in events_of_kind
