@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from openfingym.answers.reading.dates import dates_of, years_of
-from openfingym.answers.reading.numbers import numbers_of
+from openfingym.answers.reading.directions import UNCHANGED
+from openfingym.answers.reading.numbers import numbers_of, understood, words_of
 from openfingym.answers.units import unit_of
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ COARSEST = Decimal("0.005")
 rounded further is left to a judge."""
 _HALF = Decimal("0.5")
 _FALLING = re.compile(
-    r"drop|declin|decreas|fall|fell|loss|lost|outflow|used|spent|reduc|drawdown"
-    r"|跌|降|减|亏|流出|回撤",
+    r"drop|declin|decreas|fall|fell|loss|lost|outflow|used|spent|reduc|drawdown|deficit|shortfall|contraction"
+    r"|跌|降|减|亏|流出|回撤|逆差|赤字",
     re.IGNORECASE,
 )
 """Names of parts that are the size of a fall."""
@@ -38,6 +39,17 @@ _EITHER = re.compile(
     re.IGNORECASE,
 )
 """Names of parts that rise or fall, so that the sign counts, as of "net income (loss)"."""
+_CHANGE = re.compile(
+    r"change|growth|return|revision|premium|discount|spread|gap|difference|margin|points|income|profit|earning|eps|gain"
+    r"|balance|surplus|flow|contribution|inflation|rise|increase|move|result|alpha|correlation"
+    r"|变动|变化|变幅|涨跌|增速|增长|增幅|收益|损益|盈亏|利润|净额|利差|溢价|差额|差值|差距|余额",
+    re.IGNORECASE,
+)
+"""Names of parts that may be negative."""
+_LEVEL = re.compile(
+    r"yield|ratio|share|rate|probability|weight|lower|upper|level|占比|利率|收益率水平|比例|比重", re.IGNORECASE
+)
+"""Names of shares that are hardly negative."""
 _WORD = re.compile(r"[^\W_]+")
 _GENERIC = frozenset(
     {
@@ -73,13 +85,25 @@ def candidates(part: Part, text: str) -> list[Candidate]:
         text: the text to search, after :func:`~openfingym.answers.reading.cleaning.cleaned`.
     """
     if part.type == "number":
-        compared = [_number(part, mention) for mention in numbers_of(text)]
+        mentions = numbers_of(text)
+        if not mentions and (unchanged := UNCHANGED.search(text)):
+            return _unchanged(part, unchanged)
+        compared = [_number(part, mention) for mention in mentions]
         return [candidate for candidate in compared if candidate is not None]
     if part.type == "date":
         return list(_dates(part, text))
     if part.type == "yes_no":
         return _yes_no(part, text)
     return _names(part, text)
+
+
+def _unchanged(part: Part, said: re.Match[str]) -> list[Candidate]:
+    """Words such as "no change" as a change of 0; they say nothing of a level."""
+    rule = _rule(part)
+    if not rule.changes:
+        return []
+    right = _compared(rule, Decimal(0), Decimal(0))
+    return [Candidate(said.start(), said.end(), right, False)]
 
 
 def name_key(text: str) -> str:
@@ -97,20 +121,67 @@ def name_key(text: str) -> str:
 def _number(part: Part, mention: NumberMention) -> Candidate | None:
     """A number in a text as a value for a part; None if it is in another unit."""
     rule = _rule(part)
-    states: list[bool | None] = []
-    for value, place in _readings(rule, mention):
-        # "Fell by 0.59" says -0.59, if the part is a change. The size of a fall is stated as 81 or -81, or as "fell by
-        # 81"; "rose by 81" is a fall of -81.
-        signs: tuple[Decimal, ...] = (value,)
-        if mention.direction < 0:
-            signs = (value, -value) if rule.falling else (-value,)
-        elif rule.falling:
-            signs = (-value,) if mention.direction > 0 else (value, -value)
-        states.extend(_compared(rule, signed, place) for signed in signs)
-    if not states:
+    readings = list(_readings(rule, mention))
+    if not readings:
         return None
-    right = True if True in states else None if None in states else False
+    if mention.beside and not understood(mention, rule.words, plain=rule.plain):
+        # An unknown word may be a scale, of which each is a power of ten, or a currency: other digits are wrong anyway.
+        right: bool | None = None if _same_digits(rule, mention) else False
+    else:
+        states = [
+            _compared(rule, signed, place) for value, place in readings for signed in _signed(rule, mention, value)
+        ]
+        right = True if True in states else None if None in states else False
+        if right is not None and mention.doubt:
+            right = _doubted(rule, mention, readings, right=right)
     return Candidate(mention.start, mention.end, right, mention.loose)
+
+
+def _signed(rule: _Rule, mention: NumberMention, value: Decimal) -> tuple[Decimal, ...]:
+    """The values that a number says, with the signs that the words around it give it.
+
+    "Fell by 0.59" says -0.59, if the part is a change. The size of a fall is stated as 81 or -81, or as "fell by 81";
+    "rose by 81" is a fall of -81.
+    """
+    if mention.direction < 0:
+        return (value, -value) if rule.falling else (-value,)
+    if rule.falling:
+        return (-value,) if mention.direction > 0 else (value, -value)
+    return (value,)
+
+
+def _doubted(
+    rule: _Rule, mention: NumberMention, readings: Sequence[tuple[Decimal, Decimal]], *, right: bool
+) -> bool | None:
+    """Whether a number of which the sign is in doubt is right: None if that depends on the sign."""
+    # A quantity that has no sign is not negative, whatever stands before it.
+    if right and mention.doubt in {"bullet", "verb"} and not rule.changes:
+        return True
+    if right or mention.doubt == "verb":
+        return None if right else _turned(rule, readings)
+    return _turned(rule, readings)
+
+
+def _turned(rule: _Rule, readings: Sequence[tuple[Decimal, Decimal]]) -> bool | None:
+    """None if a number would be right with the other sign; False if it is wrong with either."""
+    states = [_compared(rule, -value, place) for value, place in readings]
+    return False if set(states) <= {False} else None
+
+
+def _same_digits(rule: _Rule, mention: NumberMention) -> bool:
+    """Whether a number is right, but for its sign and for some power of ten."""
+    value = abs(mention.value)
+    for truth in rule.values:
+        if not value or not truth:
+            if value == truth:
+                return True
+            continue
+        shift = truth.adjusted() - value.adjusted()
+        for power in (shift - 1, shift, shift + 1):
+            scaled, place = value.scaleb(power), mention.place.scaleb(power)
+            if _compared(rule, scaled, place) is not False or _compared(rule, -scaled, place) is not False:
+                return True
+    return False
 
 
 class _Rule(NamedTuple):
@@ -136,6 +207,10 @@ class _Rule(NamedTuple):
     """ISO codes of the currencies that the asked unit may be in; empty if it is not money."""
     falling: bool
     """Whether the part's name says that it is the size of a fall, which some write as negative."""
+    changes: bool
+    """Whether the part may be negative as far as its name and its unit say, as a change or a share may."""
+    words: frozenset[str]
+    """The words of the part's name and of its unit, in lower case and in the singular."""
 
 
 def _rule(part: Part) -> _Rule:
@@ -175,6 +250,8 @@ def _made(part: Part) -> _Rule:
         not part.unit,
         unit.currencies,
         bool(_FALLING.search(part.name)) and not _EITHER.search(part.name),
+        bool(_CHANGE.search(part.name)) or (unit.share and not _LEVEL.search(part.name)),
+        words_of(f"{part.name} {part.unit or ''}"),
     )
 
 
@@ -188,7 +265,10 @@ def _readings(rule: _Rule, mention: NumberMention) -> Iterator[tuple[Decimal, De
 
     There are none if the number is in a unit of another kind.
     """
-    value, place = mention.value, mention.place
+    value, place, scale = mention.value, mention.place, mention.scale
+    # A power of ten is no word of a unit, but part of the number.
+    if mention.power and scale is not None and not mention.share:
+        value, place, scale = value * scale, place * scale, None
     if mention.share:
         assert mention.scale is not None
         if rule.share:
@@ -203,8 +283,8 @@ def _readings(rule: _Rule, mention: NumberMention) -> Iterator[tuple[Decimal, De
     if mention.currencies and rule.share:
         return
     # A stated scale leaves no choice; "million" says nothing in per cent.
-    if mention.scale is not None:
-        size = mention.scale / rule.scale
+    if scale is not None:
+        size = scale / rule.scale
         if not rule.share:
             yield value * size, place * size
         return

@@ -7,45 +7,31 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from openfingym.answers.reading.dates import DateMention, dates_of, years_of
+from openfingym.answers.reading.digits import PLACES, read_digits
+from openfingym.answers.reading.directions import NOTHING, REACH, Doubt, Said, said_before, said_behind, singular
 from openfingym.answers.reading.number_patterns import (
     AND,
-    BEFORE,
     BETWEEN,
     BODIES,
     BOUND,
     BOUND_AFTER,
     DATED,
-    DOWN,
-    DOWN_AFTER,
     MOVED,
     NOISE,
     NOISY,
     ONE_UNIT,
+    OWN_POWER,
     PLAIN,
-    POWER,
     RANGE,
-    SCALED_BEFORE,
-    TOKEN,
-    UP,
+    STATED_SCALE,
 )
+from openfingym.answers.reading.signs import Lead, bracketed, lead_of, trailing
+from openfingym.answers.reading.suffixes import Suffix, stated_before, suffix_of
+from openfingym.answers.reading.vocabulary import COUNTED, TIMES
 from openfingym.answers.reading.words import CHINESE, ENGLISH, NAMED, chinese, english
-from openfingym.answers.units import CURRENCIES, PERCENT, SCALES
+from openfingym.answers.units import CURRENCIES, PERCENT
 
-# Treasury futures are quoted in points, 32nds of a point, and eighths of a 32nd. Of the eighths only the first decimal
-# is written: 3 for 0.375, 5 for 0.5, so that 4 and 9 do not occur; a + is a half as well.
-_EIGHTHS = {
-    "0": "0",
-    "1": "0.125",
-    "2": "0.25",
-    "3": "0.375",
-    "5": "0.5",
-    "6": "0.625",
-    "7": "0.75",
-    "8": "0.875",
-    "+": "0.5",
-}
 _LETTERS = re.compile(r"[a-z]+")
-_PLACES = tuple(Decimal(1).scaleb(-places) for places in range(21))
 _NONE: frozenset[str] = frozenset()
 
 
@@ -71,6 +57,35 @@ class NumberMention(NamedTuple):
     """Whether the number is an end of a range, or a bound, and so is no answer by itself."""
     direction: int
     """-1 if words say that something fell by the number, 1 if they or a plus sign say that it rose, 0 otherwise."""
+    doubt: Doubt = ""
+    """What is not known of its sign; empty if it is known."""
+    beside: str = ""
+    """The word or sign beside the number that no table of units knows, in lower case, a noun in the singular: the
+    number's size is known only if the word is that of the unit that is asked for. Empty if all is known."""
+    power: bool = False
+    """Whether the scale is a power of ten, which belongs to the number itself: 6.257 × 10^7."""
+
+
+def words_of(unit: str) -> frozenset[str]:
+    """The words of a unit or of a name, in lower case and in the singular, with Chinese nouns as English ones."""
+    words = re.findall(r"[A-Za-zÀ-ɏ]+|[^\W\d_]+", unit.casefold())
+    return frozenset(singular(word) for word in words) | frozenset(words)
+
+
+def understood(mention: NumberMention, words: frozenset[str], *, plain: bool) -> bool:
+    """Whether what stands beside a number leaves its size known: nothing, a word of the unit that is asked for, or what
+    it counts if no unit is asked for.
+
+    Args:
+        mention: the number.
+        words: the words of the unit and of the name of what is asked for, as :func:`words_of` gives them.
+        plain: whether no unit is asked for.
+    """
+    beside = mention.beside
+    if not beside or beside in words:
+        return True
+    # Three years are no three months.
+    return plain and beside in COUNTED and not (beside in TIMES and words & TIMES)
 
 
 def numbers_of(text: str) -> list[NumberMention]:
@@ -101,7 +116,7 @@ def _plain(match: re.Match[str]) -> NumberMention:
     share = match[3] == "%"
     scale = PERCENT["%"] if share else None
     direction = 1 if match[1] == "+" else 0
-    return NumberMention(0, match.end(), value, _PLACES[len(rest)], scale, share, _NONE, False, direction)
+    return NumberMention(0, match.end(), value, PLACES[len(rest)], scale, share, _NONE, False, direction)
 
 
 def _mentions(text: str) -> list[NumberMention]:
@@ -122,7 +137,22 @@ def _mentions(text: str) -> list[NumberMention]:
     spelled += _spelled(text, ENGLISH, mentions)
     if spelled:
         mentions = sorted([*mentions, *spelled])
-    return mentions if len(mentions) < 2 else _ranges(text, mentions)
+    mentions = _scaled_elsewhere(text, mentions) if len(text) > 12 else mentions
+    return (mentions or _glued(text)) if len(mentions) < 2 else _ranges(text, mentions)
+
+
+def _scaled_elsewhere(text: str, mentions: list[NumberMention]) -> list[NumberMention]:
+    """The numbers of a text, of which those without a scale have one in doubt if the text states one that stands beside
+    none of them, as in "All figures are in billions. Revenue: 62.57".
+    """
+    for match in STATED_SCALE.finditer(text):
+        at = match.start(match.lastindex or 0)
+        if not any(mention.start <= at < mention.end for mention in mentions):
+            word = match[match.lastindex or 0].casefold()
+            mentions = [
+                one if one.scale is not None or one.beside else one._replace(beside=word) for one in mentions
+            ]
+    return mentions
 
 
 def _read(text: str, match: re.Match[str], last: NumberMention | None) -> NumberMention | None:
@@ -134,149 +164,148 @@ def _read(text: str, match: re.Match[str], last: NumberMention | None) -> Number
         last: the number before, where what belongs to this one may begin; None for the first.
     """
     body, start, end = match[0], match.start(), match.end()
-    before = _before(text, start, 0 if last is None else last.end)
-    if before is None or (body == "1" and ONE_UNIT.match(text, end)):
+    floor = 0 if last is None else last.end
+    lead = lead_of(text, start, floor)
+    if lead is None or (body == "1" and ONE_UNIT.match(text, end)):
         return None
-    lead = before.start()
-    value, place = _plain_number(body) if body.isdigit() else _number(body)
-    # A minus may be a hyphen, as in GPT-4, or a dash.
-    sign = before["sign2"] or before["sign"] or ""
-    if sign == "-" and before["sign"] == "-" and lead:
-        if text[lead - 1].isascii() and text[lead - 1].isalpha():
-            return None
-        sign = "" if _dash(text, lead, last) else sign
-    scale, share, currencies, end = _suffix(text, end)
-    # In accounts, brackets are a minus: $(62.57), (0.59)%, or nothing but (62.57). Elsewhere they are brackets.
-    if before["bracket"]:
-        closed = text[end : end + 1] == ")"
-        alone = closed and (not text[: before.start("bracket")].strip(" $") or text[end + 1 : end + 2] == "%")
-        if before["money"] or alone:
-            sign = "-"
-        if alone:
-            after = _suffix(text, end + 1)
-            scale, share, currencies = (after[0] or scale, after[1] or share, after[2] or currencies)
-            end = after[3]
-    if money := before["money"]:
-        currencies = CURRENCIES.get(money.casefold(), _NONE)
-    # The words around it, as far as the patterns reach.
-    begin, rest = text[max(0, lead - 48) : lead], text[end : end + 16]
-    if scale is None and begin and (unit := SCALED_BEFORE.search(begin)):
-        scale = SCALES[unit[1].casefold()]
-    bound = bool(begin and BOUND.search(begin)) or bool(rest and BOUND_AFTER.match(rest))
-    value = -value if sign == "-" else value
-    # The sign counts before the words: "fell by -0.59 %" is -0.59.
-    direction = 1 if sign == "+" else 0 if sign else _direction(begin, rest)
-    return NumberMention(lead, end, value, place, scale, share, currencies, bound or sign in {"±", "+/-"}, direction)
+    value, place, known = read_digits(body)
+    if body == "10" and (power := OWN_POWER.match(text, end)):
+        value, place, end = Decimal(10).scaleb(int(power[1]) - 1), Decimal(0), power.end()
+    strange = "" if known else body
+    if end < len(text) and text[end] in ".'^_," and text[end + 1 : end + 2].isdigit() and text[end] != ",":
+        strange = text[end]
+    sign, doubt = lead.sign, lead.doubt
+    unit = suffix_of(text, end)
+    closed = False
+    if lead.bracket >= 0:
+        lead, sign, doubt, unit, closed = _in_brackets(text, lead, end, unit, None if last is None else last.end)
+    minus = trailing(text, end)
+    minus = trailing(text, unit.end) if minus is None and unit.end > end else minus
+    if minus is not None:
+        doubt = "sign" if minus or sign or closed else doubt
+        sign, unit = "" if doubt else "-", unit if unit.end > end else suffix_of(text, end + 1)
+    if lead.money:
+        unit = unit._replace(currencies=CURRENCIES[lead.money.casefold().rstrip(".")])
+    clause = text[max(floor, lead.start - REACH) : lead.start]
+    if last is not None and _restates(text[last.end : start], last, unit) and not sign:
+        restated = -1 if last.value < 0 else last.direction
+        return _made(text, lead.start, value, place, unit, Said(restated, last.doubt), "", strange)
+    return _made(text, lead.start, value, place, unit, said_before(clause), sign, strange, doubt, clause)
 
 
-def _before(text: str, start: int, floor: int) -> re.Match[str] | None:
-    """Match the sign, currency and bracket before a number; None if the number is part of a word.
+def _in_brackets(
+    text: str, lead: Lead, end: int, unit: Suffix, last: int | None
+) -> tuple[Lead, str, Doubt, Suffix, bool]:
+    """What stands before a number with a bracket, its sign, what that leaves open, its unit, and whether the bracket is
+    closed right behind it.
+    """
+    found = bracketed(text, lead, end, unit.end, last)
+    if found is None:
+        # The bracket begins a remark, in which the number is the first word.
+        start = lead.start if lead.start < lead.bracket else lead.bracket + 1
+        while text[start : start + 1] == " ":
+            start += 1
+        return lead._replace(start=start), lead.sign, lead.doubt, unit, False
+    sign, doubt, closed_at = found
+    after = suffix_of(text, closed_at) if closed_at > end and text[closed_at - 1] == ")" else Suffix(closed_at)
+    if after.end > closed_at or closed_at > unit.end:
+        unit = Suffix(
+            after.end,
+            after.scale or unit.scale,
+            after.share or unit.share,
+            after.currencies or unit.currencies,
+            after.power or unit.power,
+        )
+    # Two signs do not say which of them counts.
+    return lead, sign or lead.sign, "sign" if sign and lead.sign == "-" else doubt or lead.doubt, unit, True
+
+
+def _made(
+    text: str,
+    start: int,
+    value: Decimal,
+    place: Decimal,
+    unit: Suffix,
+    before: Said,
+    sign: str,
+    strange: str = "",
+    doubt: Doubt = "",
+    clause: str = "",
+) -> NumberMention:
+    """Put a number together with its unit, and with what its sign and the words around it say.
 
     Args:
         text: the text in which the number was found.
-        start: index of the first digit of the number.
-        floor: index from which something may belong to it: where the number before ends.
+        start: index of the first character that belongs to the number.
+        value: the number without its sign.
+        place: the size of one unit in its last place.
+        unit: its unit, as far as it stands behind it.
+        before: what the words before it say of its sign.
+        sign: its sign; empty without one.
+        strange: a sign in its digits that nothing knows; empty without one.
+        doubt: what its signs leave open.
+        clause: the text before it, in which its unit may be stated.
     """
-    if start and (previous := text[start - 1]).isascii() and (previous.isalnum() or previous in "_.'"):
-        return None
-    before = BEFORE.search(text, max(floor, start - 10), start)
-    # The pattern fits the empty text as well.
-    assert before is not None
-    lead, money = before.start(), before["money"]
-    # The letters of a currency may be the end of a word.
-    if lead and money and money[0].isalpha() and text[lead - 1].isascii() and text[lead - 1].isalpha():
-        return BEFORE.search(text, start, start)
-    return before
-
-
-def _direction(begin: str, rest: str) -> int:
-    """-1 if the words around a number say that something fell by it, 1 if they say that it rose, 0 otherwise."""
-    if not begin and not rest:
-        return 0
-    if DOWN.search(begin) or DOWN_AFTER.match(rest):
-        return -1
-    return 1 if UP.search(begin) else 0
-
-
-def _plain_number(body: str) -> tuple[Decimal, Decimal]:
-    """The value of digits alone, and the size of one unit in their last place."""
-    return Decimal(body), _PLACES[0]
-
-
-def _number(body: str) -> tuple[Decimal, Decimal]:
-    """The value of a number in any form that :data:`BODIES` finds, and the size of one unit in its last place."""
-    whole, point, rest = body.partition(".")
-    if point and whole.isdigit() and rest.isdigit() and len(rest) <= 20:
-        return Decimal(body), _PLACES[len(rest)]
-    # Points and 32nds, of which there are at most 31; otherwise the quote groups thousands.
-    if "'" in body and re.fullmatch(r"[0-9]{2,3}'[0-3][0-9](?:['.]?[0-9+])?", body):
-        points, rest = body.split("'", 1)
-        part = rest[2:].lstrip("'.")
-        ticks = Decimal(rest[:2]) + Decimal(_EIGHTHS.get(part or "0", "0"))
-        if ticks < 32 and (part or "0") in _EIGHTHS:
-            return Decimal(points) + ticks / 32, Decimal(0)
-    if parts := re.fullmatch(r"([0-9]+)(?:/|:|-for-| for )([0-9]+)", body, re.IGNORECASE):
-        above, below = parts.groups()
-        return (Decimal(above) / Decimal(below) if int(below) else Decimal(0)), Decimal(0)
-    digits = body.replace(" ", "").replace("'", "")
-    # A comma is a decimal point after grouping points, as in 1.234,56, or if it does not stand before three digits.
-    if re.fullmatch(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+", digits):
-        digits = digits.replace(".", "").replace(",", ".")
-    elif digits.count(",") == 1 and len(digits) - digits.index(",") != 4 and "." not in digits:
-        digits = digits.replace(",", ".")
-    value = Decimal(digits.replace(",", ""))
-    return value, Decimal(1).scaleb(int(value.as_tuple().exponent))
-
-
-def _suffix(text: str, at: int) -> tuple[Decimal | None, bool, frozenset[str], int]:
-    """Read the words of a unit after a number.
-
-    Args:
-        text: the text in which the number was found.
-        at: index after the last digit of the number.
-
-    Returns:
-        What the words multiply the number by, None without such words; whether the unit measures a share; the ISO codes
-        that its currency may stand for; and the index after the last of the words.
-    """
-    scale: Decimal | None = None
-    share, currencies = False, frozenset[str]()
-    if power := POWER.match(text, at):
-        scale, at = Decimal(1).scaleb(int(power[1])), power.end()
-    # "million of US dollars" has four words.
-    for _ in range(4):
-        match = TOKEN.match(text, at)
-        if match is None:
-            break
-        word = match[1].casefold()
-        if word in PERCENT and scale is None:
-            scale, share = PERCENT[word], True
-        elif word in SCALES and not share:
-            scale = (scale or 1) * SCALES[word]
-        elif word in CURRENCIES and not currencies:
-            currencies = CURRENCIES[word]
-        elif word not in {"of", "us"} or scale is None:
-            break
-        at = match.end()
-    return scale, share, currencies, at
-
-
-def _dash(text: str, at: int, before: NumberMention | None) -> bool:
-    """Whether the minus before a number is a dash: it follows a number or a letter, or has a space on both sides.
-
-    Args:
-        text: the text in which the number was found.
-        at: index of the minus, which is not the first character.
-        before: the number before; None if there is none.
-    """
-    previous = text[at - 1]
-    if before is not None and not text[before.end : at].strip():
-        return True
-    return (
-        (previous.isascii() and previous.isalnum())
-        or (previous == " " and text[at + 1 : at + 2] == " ")
-        or previous in ")%"
+    rest = text[unit.end : unit.end + REACH]
+    counts = unit.scale is None and not unit.currencies and not sign
+    behind = said_behind(rest, counts=counts) if rest else NOTHING
+    bound = bool(clause and BOUND.search(clause)) or bool(rest and BOUND_AFTER.match(rest))
+    if clause:
+        unit = stated_before(clause, unit)
+    direction, doubt = _together(sign, doubt, before, behind)
+    return NumberMention(
+        start,
+        unit.end,
+        -value if sign == "-" else value,
+        place,
+        unit.scale,
+        unit.share,
+        unit.currencies,
+        bound or sign in {"±", "+/-"},
+        direction,
+        doubt,
+        strange or behind.beside or unit.beside,
+        unit.power,
     )
+
+
+def _together(sign: str, doubt: Doubt, before: Said, behind: Said) -> tuple[int, Doubt]:
+    """The direction that a sign and the words on both sides of a number give it, and what they leave open.
+
+    A sign counts before the words: "fell by -0.59 %" is -0.59. Where they contradict each other, nothing is known.
+    """
+    words = before.direction or behind.direction
+    opposed = before.direction * behind.direction < 0
+    if sign == "-":
+        rises = (before.direction > 0 and not before.noun) or (behind.direction > 0 and not behind.noun)
+        return 0, "sign" if rises else doubt
+    if sign == "+":
+        return (0, "sign") if words < 0 else (1, doubt)
+    if opposed or doubt == "sign":
+        return 0, "sign"
+    if doubt == "bullet":
+        return (-1, "") if words < 0 else (0, "bullet")
+    return (words, "") if words else (0, before.doubt or behind.doubt)
+
+
+_RESTATED = re.compile(r" ?(?:[(\[=≈]|\(?(?:i\.e\.|that is|or)[,:]?|即|,? ?equivalent to|,? ?equal to) ?\(?")
+
+
+def _restates(gap: str, last: NumberMention, unit: Suffix) -> bool:
+    """Whether a number in another unit states once more the one before it, as in "fell by 0.59% (59 bps)"."""
+    return _RESTATED.fullmatch(gap) is not None and (unit.scale, unit.share) != (last.scale, last.share)
+
+
+def _glued(text: str) -> list[NumberMention]:
+    """Numbers that letters or strange signs stand right before, as in PLN62.57, of a text that has no other numbers.
+
+    The letters may be a currency, or a name such as GPT-4: nothing is known of the number's size.
+    """
+    return [
+        NumberMention(match.start(), match.end(), *read_digits(match[2])[:2], None, False, _NONE, False, 0, "sign",
+                      match[1].casefold() or "?")
+        for match in re.finditer(r"([^\W\d_]+)[-.'_]?([0-9]+(?:\.[0-9]+)?)", text)
+    ]  # fmt: skip
 
 
 def _joined(text: str, first: NumberMention, second: NumberMention) -> NumberMention | None:
@@ -316,26 +345,21 @@ def _spelled(text: str, pattern: re.Pattern[str], mentions: list[NumberMention])
         if read is None or not match["body"]:
             continue
         value, place = read
-        scale, share, currencies, end = _suffix(text, match.end())
+        unit = suffix_of(text, match.end())
         if is_chinese and match["share"]:
-            scale, share = Decimal("0.01") if match["share"] == "百分之" else Decimal("0.001"), True
-        begin, rest = text[max(0, match.start() - 48) : match.start()], text[end : end + 16]
-        direction = _direction(begin, rest)
-        mention = NumberMention(
-            match.start(),
-            end,
-            -value if match["minus"] else value,
-            place,
-            scale,
-            share,
-            currencies,
-            bool(BOUND.search(begin) or BOUND_AFTER.match(rest)),
-            0 if match["minus"] else direction,
-        )
+            unit = unit._replace(scale=Decimal("0.01" if match["share"] == "百分之" else "0.001"), share=True)
+        clause = text[max(_floor(mentions, match.start()), match.start() - REACH) : match.start()]
+        sign = "-" if match["minus"] else ""
+        mention = _made(text, match.start(), value, place, unit, said_before(clause), sign, clause=clause)
         # A single Chinese numeral such as 千 is no such word.
         alone = len(match["body"]) == 1 if is_chinese else value < 11 and " " not in match["body"]
-        (small if alone and scale is None and place <= 1 else result).append(mention)
+        (small if alone and unit.scale is None and place <= 1 else result).append(mention)
     return result or ([] if mentions else small)
+
+
+def _floor(mentions: list[NumberMention], start: int) -> int:
+    """Where the last of the numbers before a place ends; 0 if there is none."""
+    return max((mention.end for mention in mentions if mention.end <= start), default=0)
 
 
 def _ranges(text: str, mentions: list[NumberMention]) -> list[NumberMention]:
