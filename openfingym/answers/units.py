@@ -47,6 +47,7 @@ PERCENT = MappingProxyType(
         "prozent": Decimal("0.01"),
         "процентов": Decimal("0.01"),
         "퍼센트": Decimal("0.01"),
+        "パーセント": Decimal("0.01"),
         "percentage point": Decimal("0.01"),
         "percentage points": Decimal("0.01"),
         "pp": Decimal("0.01"),
@@ -129,7 +130,7 @@ CURRENCIES = MappingProxyType(
     | {
         word: codes
         for codes, words in (
-            (_DOLLARS, "$ dollar dollars dólares dollari доллар доллара долларов"),
+            (_DOLLARS, "$ dollar dollars dólares dollari доллар доллара долларов ドル"),
             (frozenset({"USD"}), "usd us$ u.s.$ us-dollar us-dollars 美元 美金 달러 米ドル डॉलर"),
             (frozenset({"HKD"}), "hkd hk$ 港元 港币 港幣"),
             (frozenset({"TWD"}), "twd nt$ ntd 新台币 新臺幣 台币"),
@@ -141,8 +142,8 @@ CURRENCIES = MappingProxyType(
             (frozenset({"CNH"}), "cnh 离岸人民币 離岸人民幣"),
             (frozenset({"CNY", "JPY"}), "¥ ￥"),
             (frozenset({"JPY"}), "jpy yen 日元 日圆 日圓 円 엔"),
-            (frozenset({"EUR"}), "€ eur euro euros 欧元 歐元 유로 евро"),
-            (frozenset({"GBP"}), "£ gbp pound pounds sterling 英镑 英鎊 파운드"),
+            (frozenset({"EUR"}), "€ eur euro euros 欧元 歐元 유로 евро ユーロ"),
+            (frozenset({"GBP"}), "£ gbp pound pounds sterling 英镑 英鎊 파운드 ポンド"),
             (frozenset({"CHF"}), "chf sfr 瑞郎 瑞士法郎"),
             (frozenset({"INR"}), "₹ inr 印度卢比 रुपये"),
             (_RUPEES, "rupee rupees rs 卢比"),

@@ -118,6 +118,8 @@ def said_behind(rest: str, *, counts: bool) -> Said:
     """
     if not rest or not (rest := rest.rstrip(" .,;)")):
         return NOTHING
+    if phrase := _PHRASE.match(rest):
+        return Said(-1 if phrase[1] else 1)
     if escaped := _ESCAPED.match(rest):
         return _escaped(escaped[1])
     if rest[0] in ".,;:!?|=~" or rest[:2] == " -":
@@ -130,6 +132,11 @@ def said_behind(rest: str, *, counts: bool) -> Said:
     return _behind([match[0] for match in _WORDS.finditer(rest[:REACH])], counts=counts)
 
 
+_PHRASE = re.compile(
+    r"[^,.;\n0-9]{0,12}\b(?:(in(?:to)? the red|(?:to|on) the downside|in(?:to)? negative territory)"
+    r"|in(?:to)? the black|(?:to|on) the upside|in(?:to)? positive territory)\b",
+    re.IGNORECASE,
+)
 _ESCAPED = re.compile(r"[)\]}\"'|>\n]+[ \n]*([^\W\d_]*)")
 
 
@@ -265,7 +272,7 @@ class _Before:
             # "Swung to a loss of 5", "negative growth of 5", "a decline in profit of 5".
             if {"to", "into"} & set(between) and word != other:
                 return Said(direction, noun=direction > 0)
-            if word in PROFITS and other in FALLING | RISING:
+            if word in PROFITS and (other in FALLING | RISING or other == "negative"):
                 return Said(first) if other == "negative" or {"in", "of"} & set(between) or first > 0 else _UNSURE
             return _UNSURE
         # "Profit fell by 5" and "edged up 5" are plain; whether a loss that fell is a fall is not.

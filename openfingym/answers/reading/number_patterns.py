@@ -87,10 +87,12 @@ NOISE = re.compile(
     r"|\b(?:S&P|Nasdaq|NDX|CSI|Russell|Nikkei|FTSE|Stoxx|DAX|CAC|KOSPI|Topix|Top|Fortune)[ -]?[0-9]+"
     r"|(?:沪深|中证|上证|科创|恒生)\s?[0-9]+"
     r"|\b(?:pages?|note|item|section|table|step|line|figure|form|rule|q|h|fy)\.? ?[0-9]+(?![0-9]*[.,%][0-9]*)"
-    r"|(?:^|\n)[ ]*(?:[0-9]{1,2}[.)]|\([0-9]{1,2}\))[ ]+(?=[^\s])|第?[0-9]+(?:页|季度|月份|条|款)",
+    r"|(?:^|\n)[ ]*(?:[0-9]{1,2}[.)]|\([0-9]{1,2}\))[ ]+(?=[^\s%])(?!bps?\b|basis|percent|pp)|第?[0-9]+(?:页|季度|月份|条|款)",
     re.IGNORECASE,
 )
 """Digits that are no number of the answer: times, names of forms and indices, pages and sections, numbers of a list."""
+CITED = re.compile(r"(?<=[\w%.$€)])(?: ?\[[0-9]{1,2}\])+(?=[\s.,;)]|$)")
+"""Numbers of sources, as of "62.57 million [1]"."""
 NOISY = re.compile(r"[A-Za-z.][ -]?[0-9]|[0-9]:[0-9]|[0-9][.)][ ]|[0-9]-[KQFkqf]|[数深证创生第页份条款]")
 """A cheap test that every text with such digits passes."""
 BOUND = re.compile(
@@ -122,7 +124,7 @@ _SCALE_WORDS = _longest_first(
 _MONEY_WORDS = _longest_first({word for word in CURRENCIES if len(word) > 2 or not word.isascii()})
 SCALED_BEFORE = re.compile(
     rf"(?:(?:^|[\s(:,/]|\bin |单位[:是为]? ?)(?P<first>{_MONEY_WORDS})?[ ]?|(?P<sign>[{_SIGNS}]) ?)"
-    rf"(?P<scale>(?:{_SCALE_WORDS})(?![A-Za-zÀ-ɏ])|(?<=[{_SIGNS}])[kmbt](?![^\W\d_]))\.?"
+    rf"(?P<scale>(?<=[A-Z] )[kmbt](?![A-Za-z])|(?:{_SCALE_WORDS})(?![A-Za-zÀ-ɏ])|(?<=[{_SIGNS}])[kmbt](?![^\W\d_]))\.?"
     rf"(?:\s*(?:of\s+)?(?:U\.?S\.?\s*)?(?P<money>{_MONEY_WORDS})(?![A-Za-z]))?\s*[\]):=,]*\s*$",
     re.IGNORECASE,
 )
@@ -147,5 +149,10 @@ OWN_POWER = re.compile(r"\^[{(]? ?([+-]?[0-9]{1,2}) ?[)}]?(?![0-9.])")
 ONE_UNIT = re.compile(r"\s*(?:[A-Za-z$€£¥]{1,4}|[一-鿿]{1,4})\s*(?:=|≈|等于)")
 """What follows the 1 of a rate, as in "1 USD = 7.1905 CNY"."""
 PLAIN = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]{1,20})?|[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]{1,20})?) ?(%?)")
+SHORT = re.compile(
+    r"([+-]?)([$€£¥]?)([0-9]+(?:\.[0-9]{1,20})?|[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]{1,20})?)"
+    r"( ?[A-Za-z%$€£一-鿿][A-Za-z%$€£一-鿿 ]{0,23})?\.?"
+)
+"""A number and the words of its unit, and nothing else."""
 DATED = re.compile(r"(?:19|20)[0-9]{2}|[A-Za-z]{3} ?[0-9]|[0-9] ?[A-Za-z]{3}|月|FY|[Ff]iscal")
 """A cheap test that every text with a date passes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from decimal import Decimal
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from openfingym.answers.reading.number_patterns import (
     BODIES,
     BOUND,
     BOUND_AFTER,
+    CITED,
     DATED,
     MOVED,
     NOISE,
@@ -23,6 +25,7 @@ from openfingym.answers.reading.number_patterns import (
     OWN_POWER,
     PLAIN,
     RANGE,
+    SHORT,
     STATED_SCALE,
 )
 from openfingym.answers.reading.signs import Lead, bracketed, lead_of, trailing
@@ -31,6 +34,10 @@ from openfingym.answers.reading.vocabulary import COUNTED, TIMES
 from openfingym.answers.reading.words import CHINESE, ENGLISH, NAMED, chinese, english
 from openfingym.answers.units import CURRENCIES, PERCENT
 
+_DATED_WORDS = re.compile(
+    r" ?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|of|for|st|nd|rd|th|e|年|月|日|页|季|条|款|号|份)"
+)
+"""Words behind a number that may make it a date, a fraction or the like."""
 _LETTERS = re.compile(r"[a-z]+")
 _NONE: frozenset[str] = frozenset()
 
@@ -97,15 +104,24 @@ def numbers_of(text: str) -> list[NumberMention]:
     # Most answers are a number and nothing else.
     if plain := PLAIN.fullmatch(text):
         return [_plain(plain)]
+    if (short := SHORT.fullmatch(text)) and (mention := _short(short)):
+        return [mention]
     # What is no number is replaced by as many spaces, so that places in the text stay where they are.
     hidden = text
     if len(text) > 4:
         hidden = _blanked(hidden, dates_of(text)) if DATED.search(text) else hidden
         hidden = NOISE.sub(lambda match: " " * len(match[0]), hidden) if NOISY.search(hidden) else hidden
+        if "[" in hidden:
+            hidden = CITED.sub(lambda match: _hidden_citation(hidden, match), hidden)
         without_years = _blanked(hidden, list(years_of(hidden)))
         if without_years != hidden and (mentions := _mentions(without_years)):
             return mentions
     return _mentions(hidden)
+
+
+def _hidden_citation(text: str, match: re.Match[str]) -> str:
+    """Blanks in the place of the number of a source; the number itself if none stands before it, to which it belongs."""
+    return " " * len(match[0]) if any(map(str.isdigit, text[: match.start()])) else match[0]
 
 
 def _plain(match: re.Match[str]) -> NumberMention:
@@ -117,6 +133,43 @@ def _plain(match: re.Match[str]) -> NumberMention:
     scale = PERCENT["%"] if share else None
     direction = 1 if match[1] == "+" else 0
     return NumberMention(0, match.end(), value, PLACES[len(rest)], scale, share, _NONE, False, direction)
+
+
+def _short(match: re.Match[str]) -> NumberMention | None:
+    """The number of a text that is a number and the words of its unit; None if that must be read with more care."""
+    sign, money, body, words = match.groups()
+    unit_and_more = _words_alone(words or "", counts=not sign and not money)
+    if unit_and_more is None:
+        return None
+    unit, behind, bound = unit_and_more
+    value, place, _ = read_digits(body)
+    direction, doubt = _together(sign, "", NOTHING, behind)
+    end = match.end(3) + unit.end
+    currencies = CURRENCIES[money] if money else unit.currencies
+    return NumberMention(
+        *(0, end, -value if sign == "-" else value, place, unit.scale, unit.share, currencies, bound, direction, doubt),
+        behind.beside,
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _words_alone(words: str, *, counts: bool) -> tuple[Suffix, Said, bool] | None:
+    """The unit in the words behind the only number of a text, what the rest of them says, and whether they make the
+    number a bound; None if the words may be a date's, or a number of their own.
+
+    Args:
+        words: the words, without digits; empty if there are none.
+        counts: whether the number has neither a sign nor a currency.
+    """
+    lowered = words.casefold()
+    if _DATED_WORDS.match(lowered) or not NAMED.isdisjoint(_LETTERS.findall(lowered)) or CHINESE.search(words):
+        return None
+    unit = suffix_of(words, 0)
+    rest = words[unit.end :]
+    if STATED_SCALE.search(rest):
+        return None
+    behind = said_behind(rest, counts=counts and unit.scale is None and not unit.currencies) if rest else NOTHING
+    return unit, behind, bool(rest and BOUND_AFTER.match(rest))
 
 
 def _mentions(text: str) -> list[NumberMention]:
@@ -149,9 +202,7 @@ def _scaled_elsewhere(text: str, mentions: list[NumberMention]) -> list[NumberMe
         at = match.start(match.lastindex or 0)
         if not any(mention.start <= at < mention.end for mention in mentions):
             word = match[match.lastindex or 0].casefold()
-            mentions = [
-                one if one.scale is not None or one.beside else one._replace(beside=word) for one in mentions
-            ]
+            mentions = [one if one.scale is not None or one.beside else one._replace(beside=word) for one in mentions]
     return mentions
 
 

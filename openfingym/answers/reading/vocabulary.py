@@ -21,10 +21,10 @@ FALLING = _words(
     plummeting tumble tumbles tumbled tumbling crash crashes crashed crashing collapse collapses collapsed collapsing
     contracted contracting contraction contractions cut cuts cutting reduce reduces reduced reducing reduction
     reductions lower lowers lowered lowering ease eases eased easing weaken weakens weakened weakening depreciate
-    depreciates depreciated depreciating depreciation devalued devaluation retreat retreats retreated retreating dive
+    depreciates depreciated depreciating depreciation devalued devaluation downward downwards retreat retreats retreated retreating dive
     dives dived dove nosedived nosedive crater craters cratered slump slumps slumped slumping sag sags sagged dip dips
     dipped dipping shed sheds shedding erode erodes eroded erosion deteriorate deteriorated deterioration worsen
-    worsened worsening trim trims trimmed trimming slash slashes slashed slashing below less fewer negative minus
+    worsened worsening trim trims trimmed trimming slash slashes slashed slashing below less fewer
     underperformed underperformance descended skidded drawdown downtick downturn lessened diminished dwindled
     tanked subtracted pullback
     """
@@ -38,27 +38,27 @@ RISING = _words(
     appreciate appreciates appreciated appreciating appreciation strengthen strengthens strengthened strengthening
     improve improves improved improving improvement rebound rebounds rebounded rebounding recover recovers recovered
     recovery rocketed skyrocketed spike spikes spiked leap leaps leaped leapt hike hikes hiked hiking raise raises
-    raised raising lift lifts lifted boost boosted add adds added adding higher positive plus above more outperformed
+    raised raising lift lifts lifted boost boosted add adds added adding higher above upward upwards more outperformed
     outperformance uptick swelled bounced upturn
     """
 )
 """Words that say that something rose by the number beside them, or that it is positive."""
 LOSSES = _words(
     """
-    loss losses lost lose loses losing deficit deficits shortfall shortfalls outflow outflows discount discounts
+    loss losses lost lose loses losing deficit deficits shortfall shortfalls outflow outflows discount discounts negative minus
     """
 )
 """Words for amounts that are negative by themselves."""
 PROFITS = _words(
     """
-    profit profits profited surplus surpluses inflow inflows gain gains gained gaining growth premium premiums
+    profit profits profited surplus surpluses inflow inflows gain gains gained gaining growth premium premiums positive plus
     """
 )
 """Words for amounts that are positive by themselves."""
 EITHER_WAY = _words(
     """
     narrow narrows narrowed narrowing widen widens widened widening slow slows slowed slowing slowdown accelerate
-    accelerated acceleration decelerate decelerated deceleration tighten tightens tightened tightening tightening
+    accelerated acceleration off back decelerate decelerated deceleration tighten tightens tightened tightening tightening
     reverse reversed reversal swing swings swung swinging shift shifts shifted shifting changed move
     moves moved moving movement movements vary varies varied variation adjusts revise revised revising
     deviate deviated deviation fluctuate fluctuated fluctuation corrected correction differ differs differed
@@ -134,6 +134,8 @@ FILLERS = _words(
     revenue's company's fund's bank's index's country's group's year's quarter's month's
     answer answers question asked rounded rounding decimal decimals place places signed nearest integer figure figures
     gaap non-gaap ifrs basis bases audited unaudited restated preliminary provisional final estimate estimates estimated
+    based driven reflecting representing led helped supported beating missing topping marking making against attributed
+    ascribed credited debited shown seen given
     rounded unrounded approximate inclusive compounded adjusted unadjusted
     """
 )
