@@ -33,7 +33,7 @@ _SIGNS |= {ord(char): " down " for char in "▼▽↓⬇↘🔻📉⇩⇓▾⯆"
 _SIGNS |= {ord(char): " up " for char in "↑⬆↗🔺📈⇧⇑"}
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufe0e\ufe0f]")
 # Unlike a hyphen, the sign of mathematics is a minus even where blanks follow it.
-_MINUS = re.compile(r"[\u2212\ufe63\u2796]\s*(?=[0-9.$€£¥(])")
+_MINUS = re.compile(r"[\u2212\ufe63\u2796]\s*(?=[\d.$€£¥(＄])")
 _MARKED = re.compile(r"[*`#_]")
 _SPACES = re.compile(" {2,}")
 _MARKER = re.compile(

@@ -43,7 +43,7 @@ REACH = 96
 _SIGN_OF = dict.fromkeys(FALLING | LOSSES, -1) | dict.fromkeys(RISING | PROFITS, 1) | dict.fromkeys(EITHER_WAY, 0)
 _WORDS = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|[0-9]+|\n|[^\s\w]|_")
 _BRACKETED = re.compile(r"\([^()\n]*\)")
-_CJK = re.compile(r"[぀-ヿ㐀-鿿가-힣]")
+_CJK = re.compile(r"[぀-ヿ㐀-鿿가-힣豈-龎\U00020000-\U0003ffff]")
 _VERBS = frozenset(
     [
         "is",
@@ -104,7 +104,9 @@ def said_before(clause: str) -> Said:
         return NOTHING
     if "(" in clause:
         clause = _BRACKETED.sub(" ", clause)
-    if not clause.isascii() and _CJK.search(clause[-24:]):
+    # Of two scripts in one clause, the one that stands next to the number.
+    letters = "" if clause.isascii() else "".join(filter(str.isalpha, clause[-24:]))
+    if letters and _CJK.match(letters[-1]):
         return _chinese_before(clause)
     return _Before(_WORDS.findall(clause)).said
 
@@ -122,6 +124,8 @@ def said_behind(rest: str, *, counts: bool) -> Said:
         return Said(-1 if phrase[1] else 1)
     if escaped := _ESCAPED.match(rest):
         return _escaped(escaped[1])
+    if rest == " -":
+        return _UNSURE
     if rest[0] in ".,;:!?|=~" or rest[:2] == " -":
         return NOTHING if rest[:2] != "~~" else Said(beside="~~")
     if rest[0] in "*×÷^·⋅" or (rest[0] == " " and rest[1:2] in "×÷^*"):
@@ -186,7 +190,7 @@ class _Before:
             token = self._tokens[place]
             word = token.casefold()
             if not word[0].isalpha():
-                if self._ends(word):
+                if self._ends(word) and not (word == "." and self._abbreviates(place)):
                     break
             elif word in _SIGN_OF:
                 said = self._moved(place, word)
@@ -206,6 +210,9 @@ class _Before:
         if sign in {":", "=", "|"}:
             self._stated = self._verb = True
             return False
+        # A hyphen or a bracket before the only word before a number may be the number's.
+        if sign in {"-", "("} and self._unknown and self._content == 1 and not self._stated:
+            self._unknown_verb = True
         if sign in {",", "("}:
             return self._content > 0 or self._stated
         if sign in _PASSED or sign.isdigit():
@@ -213,9 +220,23 @@ class _Before:
         if sign in {"\n", ".", ";", "!", "?", ")", "[", "]", "{", "}", "→", "±"}:
             return True
         # A sign that nothing knows, such as a triangle, may be a minus.
-        self._strange = self._strange or not (self._content or self._stated)
+        self._strange = self._strange or not (self._content > 1 or self._stated)
         self._unknown = True
         return False
+
+    def _abbreviates(self, place: int) -> bool:
+        """Whether a full stop ends an abbreviation that nothing knows, and no sentence: a word in small letters follows,
+        or the number itself.
+        """
+        following = self._tokens[place + 1] if place + 1 < len(self._tokens) else ""
+        if following[:1].islower():
+            self._unknown = True
+            return True
+        word = self._tokens[place - 1].casefold() if place else ""
+        if self._content or self._stated or not word[:1].isalpha() or len(word) > 6 or _is_known(word) or word in _SIGN_OF:
+            return False
+        self._strange = True
+        return True
 
     def _pass(self, token: str, word: str) -> None:
         """Pass a word that is none of movement."""
@@ -232,6 +253,9 @@ class _Before:
                 # A word in -ed is a verb, and other words in small letters may be one.
                 self._strange = self._strange or word.endswith("ed")
                 self._unknown_verb = token[0].islower()
+            if not word.isascii() and _CJK.search(word) and not self._stated:
+                self._strange = self._strange or bool(CHINESE_FALLING.search(word))
+                self._unknown_verb = self._unknown_verb or self._content <= 1
             self._unknown = True
             self._content += 1
 
@@ -336,7 +360,10 @@ def _chinese_before(clause: str) -> Said:
         for match in pattern.finditer(clause)
     ]
     if not found:
-        return NOTHING if CHINESE_STATED.search(clause) or not _CJK.match(clause.rstrip()[-1:]) else Said(doubt="verb")
+        latin = _CJK.split(clause, maxsplit=1)[0]
+        if latin.strip() and (said := _Before(_WORDS.findall(latin)).said) != NOTHING:
+            return said if CHINESE_GAP.fullmatch(clause[len(latin) :]) else _UNSURE
+        return NOTHING if CHINESE_STATED.search(clause) else Said(doubt="verb")
     # Of words that end in the same place, the longest.
     end, start, kind, _ = max(found, key=lambda one: (one[0], -one[1]))
     gap = clause[end:]

@@ -31,7 +31,7 @@ from openfingym.answers.reading.number_patterns import (
 from openfingym.answers.reading.signs import Lead, bracketed, lead_of, trailing
 from openfingym.answers.reading.suffixes import Suffix, stated_before, suffix_of
 from openfingym.answers.reading.vocabulary import COUNTED, TIMES
-from openfingym.answers.reading.words import CHINESE, ENGLISH, NAMED, chinese, english
+from openfingym.answers.reading.words import CHINESE, DIGIT, ENGLISH, NAMED, chinese, english
 from openfingym.answers.units import CURRENCIES, PERCENT
 
 _DATED_WORDS = re.compile(
@@ -391,6 +391,9 @@ def _spelled(text: str, pattern: re.Pattern[str], mentions: list[NumberMention])
         # 亿 and 万 after digits are their unit.
         if any(start < match.end() and match.start() < end for start, end in taken):
             continue
+        # Digits that were not read, since letters stand before them, have a unit too.
+        if match.start() and (previous := text[match.start() - 1]).isascii() and previous.isalnum():
+            continue
         is_chinese = pattern is CHINESE
         read = (chinese if is_chinese else english)(match["body"])
         if read is None or not match["body"]:
@@ -402,9 +405,10 @@ def _spelled(text: str, pattern: re.Pattern[str], mentions: list[NumberMention])
         clause = text[max(_floor(mentions, match.start()), match.start() - REACH) : match.start()]
         sign = "-" if match["minus"] else ""
         mention = _made(text, match.start(), value, place, unit, said_before(clause), sign, clause=clause)
-        # A single Chinese numeral such as 千 is no such word.
+        # Chinese numerals without a digit, such as 千 and 百万, are rather words of a sentence or of a unit.
+        bare = is_chinese and DIGIT.search(match["body"]) is None
         alone = len(match["body"]) == 1 if is_chinese else value < 11 and " " not in match["body"]
-        (small if alone and unit.scale is None and place <= 1 else result).append(mention)
+        (small if bare or (alone and unit.scale is None and place <= 1) else result).append(mention)
     return result or ([] if mentions else small)
 
 

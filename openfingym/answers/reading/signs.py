@@ -49,7 +49,10 @@ def lead_of(text: str, start: int, floor: int) -> Lead | None:
         return None
     # The letters of a currency may be the end of a word.
     if begin and money[:1].isalpha() and text[begin - 1].isalpha() and not _is_spaceless(text[begin - 1]):
-        return Lead(start) if previous == " " else None
+        if previous != " ":
+            return None
+        # Of a word such as ABCHF nothing is known.
+        return Lead(start, doubt="sign" if money.isupper() and len(money) > 2 else "")
     outer, inner = before.start("outer"), before.start("bracket")
     # A sign within the brackets says what they would, as in (-0.59%).
     bracket = inner if inner >= 0 else -1 if before["sign"] or before["sign2"] else outer
@@ -64,7 +67,12 @@ def lead_of(text: str, start: int, floor: int) -> Lead | None:
 
 def _is_spaceless(char: str) -> bool:
     """Whether a letter is of a script that writes no spaces between a word and a number."""
-    return "\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" or "\u0e00" <= char <= "\u0e7f"
+    return (
+        "\u3040" <= char <= "\u9fff"
+        or "\uac00" <= char <= "\ud7a3"
+        or "\u0e00" <= char <= "\u0e7f"
+        or "\U00020000" <= char <= "\U0003ffff"
+    )
 
 
 def _signed(text: str, lead: Lead, at: int, floor: int) -> Lead | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from openfingym.answers.reading.number_patterns import (
     ABBREVIATED,
+    CUT_OFF,
     MONEY_BEFORE,
     POWER,
     SCALED_BEFORE,
@@ -93,12 +94,19 @@ def stated_before(clause: str, unit: Suffix) -> Suffix:
         return unit._replace(currencies=CURRENCIES[stated["money"].casefold()])
     if unit.currencies:
         return unit
+    if (cut_off := CUT_OFF.search(clause)) and not _is_ordinary(cut_off[1]):
+        return unit._replace(beside=cut_off[1].casefold())
     if code := STRANGE_CODE.search(clause):
-        word = (code[1] or code[2]).casefold()
-        known = word in COPULAS or word in FILLERS or word in CURRENCIES or word in SCALES
-        return unit if known else unit._replace(beside=word)
+        word = code[1] or code[2]
+        return unit if _is_ordinary(word) else unit._replace(beside=word.casefold())
     if unit.scale is None and (strange := STRANGE_UNIT.search(clause)):
         word = strange[1].casefold()
         known = word in COPULAS or word in FILLERS or word in PERCENT or word.rstrip("s") in COUNTED
         return unit if known or strange[1][0].isupper() else unit._replace(beside=word)
     return unit
+
+
+def _is_ordinary(word: str) -> bool:
+    """Whether a word is one of ordinary sentences, or of a unit that is known."""
+    known = word.casefold().rstrip(".:=")
+    return known in COPULAS or known in FILLERS or known in CURRENCIES or known in SCALES
