@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from openfingym.answers.assignment import without_partner
-from openfingym.answers.matching import Candidate, candidates, name_key
+from openfingym.answers.candidate import Candidate
+from openfingym.answers.matching import candidates
+from openfingym.answers.naming import name_key
 from openfingym.answers.reading.cleaning import HEDGE, LONGEST, answer_and_rest, cleaned, final_parts
 from openfingym.answers.reading.directions import REACH, said_before
 from openfingym.answers.reading.tables import cell, json_of, named, outside_json, rows_of

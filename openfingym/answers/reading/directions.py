@@ -8,19 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 
+from openfingym.answers.reading.chinese_directions import CJK, chinese_before, chinese_behind
+from openfingym.answers.reading.said import NOTHING, UNSURE, Said
 from openfingym.answers.reading.vocabulary import (
-    CHINESE_BEHIND,
-    CHINESE_EITHER,
     CHINESE_FALLING,
-    CHINESE_GAP,
-    CHINESE_LEVEL,
-    CHINESE_LOSSES,
-    CHINESE_NEUTRAL,
-    CHINESE_PROFITS,
-    CHINESE_RISING,
-    CHINESE_STATED,
     COPULAS,
     COUNTED,
     EITHER_WAY,
@@ -31,19 +23,15 @@ from openfingym.answers.reading.vocabulary import (
     OPENERS,
     PROFITS,
     RISING,
-    SINGULAR,
+    singular,
 )
 from openfingym.answers.units import CURRENCIES, PERCENT, SCALES
 
-Doubt = Literal["", "sign", "bullet", "verb"]
-"""What is not known of a number's sign: ``sign``, it may be either; ``bullet``, the hyphen before it is rather the mark
-of a list; ``verb``, the word before it may say that something fell."""
 REACH = 96
 """How many characters before and behind a number are read for words that belong to it."""
 _SIGN_OF = dict.fromkeys(FALLING | LOSSES, -1) | dict.fromkeys(RISING | PROFITS, 1) | dict.fromkeys(EITHER_WAY, 0)
 _WORDS = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|[0-9]+|\n|[^\s\w]|_")
 _BRACKETED = re.compile(r"\([^()\n]*\)")
-_CJK = re.compile(r"[぀-ヿ㐀-鿿가-힣豈-龎\U00020000-\U0003ffff]")
 _VERBS = frozenset(
     [
         "is",
@@ -70,19 +58,6 @@ _PASSED = frozenset("~≈\"'*_-/$€£¥₹%•·●○◦▪■□‣✓✔✅�
 """Signs before a number that say nothing about its sign."""
 
 
-class Said(NamedTuple):
-    """What the words on one side of a number say of it."""
-
-    direction: int = 0
-    """-1 if they say that something fell by it, 1 if they say that it rose, 0 otherwise."""
-    doubt: Doubt = ""
-    """What of the number's sign they leave open."""
-    beside: str = ""
-    """The word or sign right behind the number if it may change its size; empty if it is known not to."""
-    noun: bool = False
-    """Whether the direction is that of an amount, such as a profit, which a minus turns around."""
-
-
 UNCHANGED = re.compile(
     r"\b(?:no (?:net )?(?:change|difference|movement|revision)s?|unchanged|un-?revised|did not (?:change|move)|not changed?"
     r"|flat|(?:remained|stayed|was|is|kept|held) (?:the same|steady|flat|constant|stable)|zero)\b"
@@ -90,8 +65,6 @@ UNCHANGED = re.compile(
     re.IGNORECASE,
 )
 """Words that say that something changed by nothing."""
-NOTHING = Said()
-_UNSURE = Said(doubt="sign")
 
 
 def said_before(clause: str) -> Said:
@@ -106,8 +79,8 @@ def said_before(clause: str) -> Said:
         clause = _BRACKETED.sub(" ", clause)
     # Of two scripts in one clause, the one that stands next to the number.
     letters = "" if clause.isascii() else "".join(filter(str.isalpha, clause[-24:]))
-    if letters and _CJK.match(letters[-1]):
-        return _chinese_before(clause)
+    if letters and CJK.match(letters[-1]):
+        return chinese_before(clause, lambda latin: _Before(_WORDS.findall(latin)).said)
     return _Before(_WORDS.findall(clause)).said
 
 
@@ -125,14 +98,14 @@ def said_behind(rest: str, *, counts: bool) -> Said:
     if escaped := _ESCAPED.match(rest):
         return _escaped(escaped[1])
     if rest == " -":
-        return _UNSURE
+        return UNSURE
     if rest[0] in ".,;:!?|=~" or rest[:2] == " -":
         return NOTHING if rest[:2] != "~~" else Said(beside="~~")
     if rest[0] in "*×÷^·⋅" or (rest[0] == " " and rest[1:2] in "×÷^*"):
         # A footnote, or the price of something: only where a number follows is the first a factor.
         return Said(beside=rest.strip()[0]) if re.match(r"[ *×÷^·⋅{(]*[-+]?[0-9]", rest) else NOTHING
-    if _CJK.match(rest.lstrip(" (")):
-        return _chinese_behind(rest.lstrip(" ("))
+    if CJK.match(rest.lstrip(" (")):
+        return chinese_behind(rest.lstrip(" ("))
     return _behind([match[0] for match in _WORDS.finditer(rest[:REACH])], counts=counts)
 
 
@@ -149,15 +122,6 @@ def _escaped(word: str) -> Said:
     known = word.casefold()
     # A unit may stand there, and nothing says that it is the number's.
     return Said(beside=known) if (known in SCALES and len(known) > 1) or known in CURRENCIES | PERCENT else NOTHING
-
-
-def singular(word: str) -> str:
-    """A noun in lower case in the form in which nouns are compared: companies as company, shares as share."""
-    known = SINGULAR.get(word)
-    if known:
-        return known
-    stem = word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-    return SINGULAR.get(stem, stem)
 
 
 def _is_known(word: str) -> bool:
@@ -202,7 +166,7 @@ class _Before:
                 self._pass(token, word)
         # "By 5 %" is a change, whatever verb stands before it.
         if self._by or self._strange:
-            return _UNSURE
+            return UNSURE
         return Said(doubt="verb") if self._unknown_verb else NOTHING
 
     def _ends(self, sign: str) -> bool:
@@ -233,7 +197,14 @@ class _Before:
             self._unknown = True
             return True
         word = self._tokens[place - 1].casefold() if place else ""
-        if self._content or self._stated or not word[:1].isalpha() or len(word) > 6 or _is_known(word) or word in _SIGN_OF:
+        if (
+            self._content
+            or self._stated
+            or not word[:1].isalpha()
+            or len(word) > 6
+            or _is_known(word)
+            or word in _SIGN_OF
+        ):
             return False
         self._strange = True
         return True
@@ -253,7 +224,7 @@ class _Before:
                 # A word in -ed is a verb, and other words in small letters may be one.
                 self._strange = self._strange or word.endswith("ed")
                 self._unknown_verb = token[0].islower()
-            if not word.isascii() and _CJK.search(word) and not self._stated:
+            if not word.isascii() and CJK.search(word) and not self._stated:
                 self._strange = self._strange or bool(CHINESE_FALLING.search(word))
                 self._unknown_verb = self._unknown_verb or self._content <= 1
             self._unknown = True
@@ -265,12 +236,12 @@ class _Before:
         if self._level and not noun:
             return NOTHING
         if word in EITHER_WAY:
-            return None if self._verb and self._content else _UNSURE
+            return None if self._verb and self._content else UNSURE
         following = self._tokens[place + 1].casefold() if place + 1 < len(self._tokens) else ""
         # "The reduced price was 5" does not say that something fell by 5.
         attribute = self._verb and following in COPULAS and following not in _VERBS | {"of", "in", "for", "as"}
         if self._unknown or (attribute and _SIGN_OF[word] < 0):
-            return _UNSURE
+            return UNSURE
         return self._with_others(place, word)
 
     def _with_others(self, place: int, word: str) -> Said:
@@ -280,7 +251,7 @@ class _Before:
         for token in reversed(self._tokens[:place]):
             other = token.casefold()
             if other in {"after", "before", "despite", "amid", "excluding", "without", "following"} and not between:
-                return _UNSURE
+                return UNSURE
             if other in OPENERS or other in {"\n", ".", ";", ",", "!", "?", ":", "|"}:
                 break
             if other in _SIGN_OF:
@@ -297,11 +268,11 @@ class _Before:
             if {"to", "into"} & set(between) and word != other:
                 return Said(direction, noun=direction > 0)
             if word in PROFITS and (other in FALLING | RISING or other == "negative"):
-                return Said(first) if other == "negative" or {"in", "of"} & set(between) or first > 0 else _UNSURE
-            return _UNSURE
+                return Said(first) if other == "negative" or {"in", "of"} & set(between) or first > 0 else UNSURE
+            return UNSURE
         # "Profit fell by 5" and "edged up 5" are plain; whether a loss that fell is a fall is not.
         plain = other in PROFITS or other in EITHER_WAY or (other not in LOSSES and first == direction)
-        return Said(direction) if plain else _UNSURE
+        return Said(direction) if plain else UNSURE
 
 
 def _behind(tokens: Sequence[str], *, counts: bool) -> Said:
@@ -343,50 +314,3 @@ def _moved_behind(tokens: Sequence[str], token: str, beside: str, *, unknown: bo
     if unknown or word in EITHER_WAY or any(other in _SIGN_OF for other in following[:1]):
         return Said(doubt="sign", beside=beside)
     return Said(_SIGN_OF[word], beside=beside)
-
-
-def _chinese_before(clause: str) -> Said:
-    """What Chinese, Japanese or Korean words before a number say of its sign."""
-    clause = CHINESE_NEUTRAL.sub("率", re.split(r"[,.;!?\n]", clause.rstrip(" :="))[-1])
-    found = [
-        (match.end(), match.start(), kind, match[0])
-        for kind, pattern in (
-            (-1, CHINESE_FALLING),
-            (-1, CHINESE_LOSSES),
-            (1, CHINESE_RISING),
-            (1, CHINESE_PROFITS),
-            (0, CHINESE_EITHER),
-        )
-        for match in pattern.finditer(clause)
-    ]
-    if not found:
-        latin = _CJK.split(clause, maxsplit=1)[0]
-        if latin.strip() and (said := _Before(_WORDS.findall(latin)).said) != NOTHING:
-            return said if CHINESE_GAP.fullmatch(clause[len(latin) :]) else _UNSURE
-        return NOTHING if CHINESE_STATED.search(clause) else Said(doubt="verb")
-    # Of words that end in the same place, the longest.
-    end, start, kind, _ = max(found, key=lambda one: (one[0], -one[1]))
-    gap = clause[end:]
-    noun = bool(CHINESE_LOSSES.fullmatch(clause[start:end]) or CHINESE_PROFITS.fullmatch(clause[start:end]))
-    if CHINESE_LEVEL.search(gap) and not noun:
-        return NOTHING
-    others = {other for last, _, other, _ in found if last <= start}
-    if not kind or not CHINESE_GAP.fullmatch(gap) or others - {kind} or (noun and others):
-        return _UNSURE
-    return Said(kind, noun=noun and kind > 0)
-
-
-def _chinese_behind(rest: str) -> Said:
-    """What Chinese, Japanese or Korean words behind a number say of it."""
-    match = re.match(r"的?(?:年|月|日|度|净|同比|环比|的)*", rest)
-    start = match.end() if match else 0
-    for kind, pattern in ((-1, CHINESE_LOSSES), (-1, CHINESE_FALLING), (1, CHINESE_PROFITS), (1, CHINESE_RISING)):
-        if moved := pattern.match(rest, start):
-            # "同比" begins what is said of another number.
-            return NOTHING if re.match(r"[^,.;]{0,4}[0-9]", rest[moved.end() :]) else Said(kind)
-    if CHINESE_EITHER.match(rest, start):
-        return _UNSURE
-    for length in (4, 3, 2, 1):
-        if rest[:length] in SINGULAR:
-            return Said(beside=SINGULAR[rest[:length]])
-    return NOTHING if CHINESE_BEHIND.match(rest) else Said(beside=rest[0])

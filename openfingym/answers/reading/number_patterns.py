@@ -134,7 +134,9 @@ MONEY_BEFORE = re.compile(rf"\b(?:in|unit:?)\s(?:U\.?S\.?\s*)?(?P<money>{_MONEY_
 STRANGE_UNIT = re.compile(r"\b(?:in|units?:?|单位:?)\s(?:of\s)?([^\W\d_]+)\.?\s*[\])]*\s*[:=]\s*$")
 """A unit that is stated before the number, which may be one that no table knows."""
 _LETTER = "A-Za-zÀ-ɏЀ-ӿऀ-ॿ"
-STRANGE_CODE = re.compile(rf"(?<![A-Za-z.])([A-Z]{{3}}|[A-Za-z]*[a-z][A-Z]{{2,}}) ?$|([{_LETTER}]*[À-ɏЀ-ӿऀ-ॿ][{_LETTER}]*) ?$")
+STRANGE_CODE = re.compile(
+    rf"(?<![A-Za-z.])([A-Z]{{3}}|[A-Za-z]*[a-z][A-Z]{{2,}}) ?$|([{_LETTER}]*[À-ɏЀ-ӿऀ-ॿ][{_LETTER}]*) ?$"
+)
 """Three capitals, or letters of another script, right before the number: they may be a currency."""
 CUT_OFF = re.compile(rf"(?:{_MONEY}) ?([^\W\d_][^\s\d]*) ?$")
 """A word between a currency and its number."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from openfingym.answers.reading.dates import DateMention, dates_of, years_of
 from openfingym.answers.reading.digits import PLACES, read_digits
-from openfingym.answers.reading.directions import NOTHING, REACH, Doubt, Said, said_before, said_behind, singular
+from openfingym.answers.reading.directions import REACH, said_before, said_behind
 from openfingym.answers.reading.number_patterns import (
     AND,
     BETWEEN,
@@ -28,9 +28,9 @@ from openfingym.answers.reading.number_patterns import (
     SHORT,
     STATED_SCALE,
 )
-from openfingym.answers.reading.signs import Lead, bracketed, lead_of, trailing
+from openfingym.answers.reading.said import NOTHING, Doubt, Said
+from openfingym.answers.reading.signs import in_brackets, lead_of, together, trailing
 from openfingym.answers.reading.suffixes import Suffix, stated_before, suffix_of
-from openfingym.answers.reading.vocabulary import COUNTED, TIMES
 from openfingym.answers.reading.words import CHINESE, DIGIT, ENGLISH, NAMED, chinese, english
 from openfingym.answers.units import CURRENCIES, PERCENT
 
@@ -71,28 +71,6 @@ class NumberMention(NamedTuple):
     number's size is known only if the word is that of the unit that is asked for. Empty if all is known."""
     power: bool = False
     """Whether the scale is a power of ten, which belongs to the number itself: 6.257 × 10^7."""
-
-
-def words_of(unit: str) -> frozenset[str]:
-    """The words of a unit or of a name, in lower case and in the singular, with Chinese nouns as English ones."""
-    words = re.findall(r"[A-Za-zÀ-ɏ]+|[^\W\d_]+", unit.casefold())
-    return frozenset(singular(word) for word in words) | frozenset(words)
-
-
-def understood(mention: NumberMention, words: frozenset[str], *, plain: bool) -> bool:
-    """Whether what stands beside a number leaves its size known: nothing, a word of the unit that is asked for, or what
-    it counts if no unit is asked for.
-
-    Args:
-        mention: the number.
-        words: the words of the unit and of the name of what is asked for, as :func:`words_of` gives them.
-        plain: whether no unit is asked for.
-    """
-    beside = mention.beside
-    if not beside or beside in words:
-        return True
-    # Three years are no three months.
-    return plain and beside in COUNTED and not (beside in TIMES and words & TIMES)
 
 
 def numbers_of(text: str) -> list[NumberMention]:
@@ -143,7 +121,7 @@ def _short(match: re.Match[str]) -> NumberMention | None:
         return None
     unit, behind, bound = unit_and_more
     value, place, _ = read_digits(body)
-    direction, doubt = _together(sign, "", NOTHING, behind)
+    direction, doubt = together(sign, "", NOTHING, behind)
     end = match.end(3) + unit.end
     currencies = CURRENCIES[money] if money else unit.currencies
     return NumberMention(
@@ -229,7 +207,7 @@ def _read(text: str, match: re.Match[str], last: NumberMention | None) -> Number
     unit = suffix_of(text, end)
     closed = False
     if lead.bracket >= 0:
-        lead, sign, doubt, unit, closed = _in_brackets(text, lead, end, unit, None if last is None else last.end)
+        lead, sign, doubt, unit, closed = in_brackets(text, lead, end, unit, None if last is None else last.end)
     minus = trailing(text, end)
     minus = trailing(text, unit.end) if minus is None and unit.end > end else minus
     if minus is not None:
@@ -242,33 +220,6 @@ def _read(text: str, match: re.Match[str], last: NumberMention | None) -> Number
         restated = -1 if last.value < 0 else last.direction
         return _made(text, lead.start, value, place, unit, Said(restated, last.doubt), "", strange)
     return _made(text, lead.start, value, place, unit, said_before(clause), sign, strange, doubt, clause)
-
-
-def _in_brackets(
-    text: str, lead: Lead, end: int, unit: Suffix, last: int | None
-) -> tuple[Lead, str, Doubt, Suffix, bool]:
-    """What stands before a number with a bracket, its sign, what that leaves open, its unit, and whether the bracket is
-    closed right behind it.
-    """
-    found = bracketed(text, lead, end, unit.end, last)
-    if found is None:
-        # The bracket begins a remark, in which the number is the first word.
-        start = lead.start if lead.start < lead.bracket else lead.bracket + 1
-        while text[start : start + 1] == " ":
-            start += 1
-        return lead._replace(start=start), lead.sign, lead.doubt, unit, False
-    sign, doubt, closed_at = found
-    after = suffix_of(text, closed_at) if closed_at > end and text[closed_at - 1] == ")" else Suffix(closed_at)
-    if after.end > closed_at or closed_at > unit.end:
-        unit = Suffix(
-            after.end,
-            after.scale or unit.scale,
-            after.share or unit.share,
-            after.currencies or unit.currencies,
-            after.power or unit.power,
-        )
-    # Two signs do not say which of them counts.
-    return lead, sign or lead.sign, "sign" if sign and lead.sign == "-" else doubt or lead.doubt, unit, True
 
 
 def _made(
@@ -303,7 +254,7 @@ def _made(
     bound = bool(clause and BOUND.search(clause)) or bool(rest and BOUND_AFTER.match(rest))
     if clause:
         unit = stated_before(clause, unit)
-    direction, doubt = _together(sign, doubt, before, behind)
+    direction, doubt = together(sign, doubt, before, behind)
     return NumberMention(
         start,
         unit.end,
@@ -318,25 +269,6 @@ def _made(
         strange or behind.beside or unit.beside,
         unit.power,
     )
-
-
-def _together(sign: str, doubt: Doubt, before: Said, behind: Said) -> tuple[int, Doubt]:
-    """The direction that a sign and the words on both sides of a number give it, and what they leave open.
-
-    A sign counts before the words: "fell by -0.59 %" is -0.59. Where they contradict each other, nothing is known.
-    """
-    words = before.direction or behind.direction
-    opposed = before.direction * behind.direction < 0
-    if sign == "-":
-        rises = (before.direction > 0 and not before.noun) or (behind.direction > 0 and not behind.noun)
-        return 0, "sign" if rises else doubt
-    if sign == "+":
-        return (0, "sign") if words < 0 else (1, doubt)
-    if opposed or doubt == "sign":
-        return 0, "sign"
-    if doubt == "bullet":
-        return (-1, "") if words < 0 else (0, "bullet")
-    return (words, "") if words else (0, before.doubt or behind.doubt)
 
 
 _RESTATED = re.compile(r" ?(?:[(\[=≈]|\(?(?:i\.e\.|that is|or)[,:]?|即|,? ?equivalent to|,? ?equal to) ?\(?")

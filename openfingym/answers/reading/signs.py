@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from openfingym.answers.reading.directions import Doubt
 from openfingym.answers.reading.number_patterns import BEFORE
-from openfingym.answers.reading.suffixes import suffix_of
+from openfingym.answers.reading.said import Doubt, Said
+from openfingym.answers.reading.suffixes import Suffix, suffix_of
 
 _REACH = 16
 """How many characters before its digits a number's sign, currency and bracket may take."""
@@ -104,7 +104,7 @@ def _signed(text: str, lead: Lead, at: int, floor: int) -> Lead | None:
     return lead._replace(sign="") if previous and (previous.isdigit() or previous in ")%") else lead
 
 
-def bracketed(text: str, lead: Lead, end: int, behind: int, last: int | None) -> tuple[str, Doubt, int] | None:
+def _bracketed(text: str, lead: Lead, end: int, behind: int, last: int | None) -> tuple[str, Doubt, int] | None:
     """The sign that brackets around a number give it, what they leave open, and where they end; None without such.
 
     In accounts, brackets are a minus: $(62.57), (0.59)%, or nothing but (62.57 million). Behind another number they
@@ -150,3 +150,49 @@ def trailing(text: str, end: int) -> Doubt | None:
     if match is None:
         return None
     return "sign" if match[1] and text[match.end() :].strip() else ""
+
+
+def in_brackets(
+    text: str, lead: Lead, end: int, unit: Suffix, last: int | None
+) -> tuple[Lead, str, Doubt, Suffix, bool]:
+    """What stands before a number with a bracket, its sign, what that leaves open, its unit, and whether the bracket is
+    closed right behind it.
+    """
+    found = _bracketed(text, lead, end, unit.end, last)
+    if found is None:
+        # The bracket begins a remark, in which the number is the first word.
+        start = lead.start if lead.start < lead.bracket else lead.bracket + 1
+        while text[start : start + 1] == " ":
+            start += 1
+        return lead._replace(start=start), lead.sign, lead.doubt, unit, False
+    sign, doubt, closed_at = found
+    after = suffix_of(text, closed_at) if closed_at > end and text[closed_at - 1] == ")" else Suffix(closed_at)
+    if after.end > closed_at or closed_at > unit.end:
+        unit = Suffix(
+            after.end,
+            after.scale or unit.scale,
+            after.share or unit.share,
+            after.currencies or unit.currencies,
+            after.power or unit.power,
+        )
+    # Two signs do not say which of them counts.
+    return lead, sign or lead.sign, "sign" if sign and lead.sign == "-" else doubt or lead.doubt, unit, True
+
+
+def together(sign: str, doubt: Doubt, before: Said, behind: Said) -> tuple[int, Doubt]:
+    """The direction that a sign and the words on both sides of a number give it, and what they leave open.
+
+    A sign counts before the words: "fell by -0.59 %" is -0.59. Where they contradict each other, nothing is known.
+    """
+    words = before.direction or behind.direction
+    opposed = before.direction * behind.direction < 0
+    if sign == "-":
+        rises = (before.direction > 0 and not before.noun) or (behind.direction > 0 and not behind.noun)
+        return 0, "sign" if rises else doubt
+    if sign == "+":
+        return (0, "sign") if words < 0 else (1, doubt)
+    if opposed or doubt == "sign":
+        return 0, "sign"
+    if doubt == "bullet":
+        return (-1, "") if words < 0 else (0, "bullet")
+    return (words, "") if words else (0, before.doubt or behind.doubt)

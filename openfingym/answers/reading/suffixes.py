@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from openfingym.answers.reading.number_patterns import (
     STRANGE_UNIT,
     TOKEN,
 )
-from openfingym.answers.reading.vocabulary import COPULAS, COUNTED, FILLERS
+from openfingym.answers.reading.vocabulary import COPULAS, COUNTED, FILLERS, TIMES, singular
 from openfingym.answers.units import CURRENCIES, PERCENT, SCALES
 
 
@@ -110,3 +111,24 @@ def _is_ordinary(word: str) -> bool:
     """Whether a word is one of ordinary sentences, or of a unit that is known."""
     known = word.casefold().rstrip(".:=")
     return known in COPULAS or known in FILLERS or known in CURRENCIES or known in SCALES
+
+
+def words_of(unit: str) -> frozenset[str]:
+    """The words of a unit or of a name, in lower case and in the singular, with Chinese nouns as English ones."""
+    words = re.findall(r"[A-Za-zÀ-ɏ]+|[^\W\d_]+", unit.casefold())
+    return frozenset(singular(word) for word in words) | frozenset(words)
+
+
+def understood(beside: str, words: frozenset[str], *, plain: bool) -> bool:
+    """Whether what stands beside a number leaves its size known: nothing, a word of the unit that is asked for, or what
+    it counts if no unit is asked for.
+
+    Args:
+        beside: the word or sign beside the number that no table knows; empty if there is none.
+        words: the words of the unit and of the name of what is asked for, as :func:`words_of` gives them.
+        plain: whether no unit is asked for.
+    """
+    if not beside or beside in words:
+        return True
+    # Three years are no three months.
+    return plain and beside in COUNTED and not (beside in TIMES and words & TIMES)

@@ -190,3 +190,12 @@ CHINESE_BEHIND = re.compile(
     r"|입니다|이다|으로|로|을|를|은|는|이|가|의|에|です|となり|である|に|の|を|は|が"
 )
 """What may follow a number in Chinese, Korean or Japanese without changing its size."""
+
+
+def singular(word: str) -> str:
+    """A noun in lower case in the form in which nouns are compared: companies as company, shares as share."""
+    known = SINGULAR.get(word)
+    if known:
+        return known
+    stem = word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    return SINGULAR.get(stem, stem)

@@ -23,7 +23,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
 from openfingym.answers.reading.cleaning import cleaned, final_parts
-from openfingym.answers.reading.numbers import numbers_of, understood, words_of
+from openfingym.answers.reading.numbers import numbers_of
+from openfingym.answers.reading.suffixes import understood, words_of
 from openfingym.answers.units import unit_of
 from openfingym.errors import UsageError
 
@@ -323,7 +324,7 @@ def _unknown(mentions: Sequence[NumberMention], unit: str) -> str:
     """What is not known of the size or the sign of numbers, and what was expected; empty if all is known."""
     words = words_of(unit)
     for mention in mentions:
-        if not understood(mention, words, plain=not unit):
+        if not understood(mention.beside, words, plain=not unit):
             return f"nothing tells how much {mention.beside!r} is; expected a number in {unit or 'its unit'} alone"
         if mention.doubt:
             return "it may be negative or not; expected a number with a sign, such as -0.59 or 0.59, and no other words"
