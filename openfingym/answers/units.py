@@ -17,18 +17,19 @@ SCALES = MappingProxyType(
             "1E2": "hundred hundreds 百 백",
             "1E3": "thousand thousands k 千 仟 천 ths tsd tausend tys тыс тысяч тысяча тысячи ribu nghìn ngàn",
             "1E4": "万 萬 만",
-            "1E6": "million millions mn mln mio mm m 百万 百萬 백만 millionen millones millón milioni milione milhões milhão "
-            "miljoen miljon miljoner millioner milion milionów milyon juta triệu млн миллион миллиона миллионов",
+            "1E6": "million millions mn mln mio mm m 百万 百萬 백만 millionen millones millón milioni milione milhões "
+            "milhão miljoen miljon miljoner millioner milion milionów milyon juta triệu млн миллион "
+            "миллиона миллионов",
             "1E7": "千万 千萬 crore crores 천만 करोड़",
             "1E5": "lakh lakhs lac lacs 十万 十萬 십만 लाख",
             "1E8": "亿 億 억",
-            "1E9": "billion billions bn bln bil bill b 十亿 十億 십억 mrd mrds mld mldr mdr md mds milliard milliards milliarde "
-            "milliarden milliarder miljard miljarder miliard miliardów miliardi miliardo bilhões bilhão milyar miliar tỷ "
-            "млрд миллиард миллиарда миллиардов",
+            "1E9": "billion billions bn bln bil bill b 十亿 十億 십억 mrd mrds mld mldr mdr md mds milliard milliards "
+            "milliarde milliarden milliarder miljard miljarder miliard miliardów miliardi miliardo bilhões "
+            "bilhão milyar miliar tỷ млрд миллиард миллиарда миллиардов",
             "1E10": "百亿 百億 백억",
             "1E11": "千亿 千億 천억",
-            "1E12": "trillion trillions tn trn tril trill trln t 万亿 萬億 兆 조 billionen billones bilioni trilhões trilhão "
-            "trilyon triliun трлн триллион триллиона триллионов",
+            "1E12": "trillion trillions tn trn tril trill trln t 万亿 萬億 兆 조 billionen billones bilioni trilhões "
+            "trilhão trilyon triliun трлн триллион триллиона триллионов",
         }.items()
         for word in words.split()
     }
@@ -80,53 +81,12 @@ _DOLLARS = frozenset({"USD", "HKD", "TWD", "AUD", "CAD", "SGD", "NZD"})
 _YUAN = frozenset({"CNY"})
 _KRONER = frozenset({"SEK", "NOK", "DKK", "ISK"})
 _RUPEES = frozenset({"INR", "PKR", "LKR", "NPR"})
-_OTHERS = [
-    "aed",
-    "ars",
-    "bdt",
-    "bgn",
-    "bhd",
-    "clp",
-    "cop",
-    "czk",
-    "egp",
-    "huf",
-    "idr",
-    "ils",
-    "jod",
-    "kes",
-    "kwd",
-    "kzt",
-    "lkr",
-    "mad",
-    "mop",
-    "myr",
-    "ngn",
-    "npr",
-    "omr",
-    "pen",
-    "php",
-    "pkr",
-    "pln",
-    "qar",
-    "ron",
-    "rsd",
-    "sar",
-    "thb",
-    "tnd",
-    "try",
-    "uah",
-    "uyu",
-    "vnd",
-    "xaf",
-    "xau",
-    "zmw",
-    "btc",
-    "eth",
-    "usdt",
-]
+_OTHERS = (
+    "aed ars bdt bgn bhd clp cop czk egp huf idr ils jod kes kwd kzt lkr mad mop myr ngn npr omr pen php pkr pln "
+    "qar ron rsd sar thb tnd try uah uyu vnd xaf xau zmw btc eth usdt "
+)
 CURRENCIES = MappingProxyType(
-    {word: frozenset({word.upper()}) for word in _OTHERS}
+    {word: frozenset({word.upper()}) for word in _OTHERS.split()}
     | {
         word: codes
         for codes, words in (

@@ -24,6 +24,7 @@ from openfingym.answers.reading.vocabulary import (
     PROFITS,
     RISING,
     singular,
+    words,
 )
 from openfingym.answers.units import CURRENCIES, PERCENT, SCALES
 
@@ -32,35 +33,21 @@ REACH = 96
 _SIGN_OF = dict.fromkeys(FALLING | LOSSES, -1) | dict.fromkeys(RISING | PROFITS, 1) | dict.fromkeys(EITHER_WAY, 0)
 _WORDS = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|[0-9]+|\n|[^\s\w]|_")
 _BRACKETED = re.compile(r"\([^()\n]*\)")
-_VERBS = frozenset(
-    [
-        "is",
-        "was",
-        "were",
-        "are",
-        "be",
-        "been",
-        "being",
-        "equals",
-        "equal",
-        "equaled",
-        "equalled",
-        "amounted",
-        "came",
-        "stands",
-    ]
-)
+_VERBS = words("is was were are be been being equals equal equaled equalled amounted came stands")
 """Verbs that state a number as what stands before them."""
 _PLACES = frozenset({"to", "at", "from"})
-_STOPS = frozenset(["is", "was", "were", "are", "be", "been", "being", "at", "to", "for", "on", "as", "from", "has", "had", "have", "than", "by", "over", "under", "during", "within", "between", "among", "through", "across", "via", "into"])  # fmt: skip
+_STOPS = words(
+    "is was were are be been being at to for on as from has had have than by over under during within between "
+    "among through across via into"
+)
 """Words behind a number from which on nothing is said about its sign."""
 _PASSED = frozenset("~≈\"'*_-/$€£¥₹%•·●○◦▪■□‣✓✔✅★☆➤👉&#>≥≤<+`≡∴")
 """Signs before a number that say nothing about its sign."""
 
 
 UNCHANGED = re.compile(
-    r"\b(?:no (?:net )?(?:change|difference|movement|revision)s?|unchanged|un-?revised|did not (?:change|move)|not changed?"
-    r"|flat|(?:remained|stayed|was|is|kept|held) (?:the same|steady|flat|constant|stable)|zero)\b"
+    r"\b(?:no (?:net )?(?:change|difference|movement|revision)s?|unchanged|un-?revised|did not (?:change|move)"
+    r"|not changed?|flat|(?:remained|stayed|was|is|kept|held) (?:the same|steady|flat|constant|stable)|zero)\b"
     r"|没有变化|无变化|没有变动|无变动|未变|不变|持平|零变化|변동 ?없|変わらず|横ばい",
     re.IGNORECASE,
 )
@@ -189,8 +176,8 @@ class _Before:
         return False
 
     def _abbreviates(self, place: int) -> bool:
-        """Whether a full stop ends an abbreviation that nothing knows, and no sentence: a word in small letters follows,
-        or the number itself.
+        """Whether a full stop ends an abbreviation that nothing knows, and no sentence: a word in small letters
+        follows, or the number itself.
         """
         following = self._tokens[place + 1] if place + 1 < len(self._tokens) else ""
         if following[:1].islower():
@@ -269,7 +256,9 @@ class _Before:
                 return Said(direction, noun=direction > 0)
             if word in PROFITS and (other in FALLING | RISING or other == "negative"):
                 return Said(first) if other == "negative" or {"in", "of"} & set(between) or first > 0 else UNSURE
-            return UNSURE
+            # A growth that is revised, or that slows down, is a growth.
+            steady = word in PROFITS and other in EITHER_WAY and not {"in", "of"} & set(between)
+            return Said(direction, noun=True) if steady else UNSURE
         # "Profit fell by 5" and "edged up 5" are plain; whether a loss that fell is a fall is not.
         plain = other in PROFITS or other in EITHER_WAY or (other not in LOSSES and first == direction)
         return Said(direction) if plain else UNSURE

@@ -53,7 +53,7 @@ _ITALIC = re.compile(
 
 
 def without_html(text: str) -> str:
-    """A text with the signs that HTML's entities stand for, and without its tags; a raised number is one behind ``^``."""
+    """A text with the signs that entities of HTML stand for, without its tags; a raised number is one behind ``^``."""
     if "<" in text:
         text = _HTML_POWER.sub(r"^\1", text)
         text = _HTML.sub("", re.sub(r"<br\s*/?>", "\n", text, flags=re.IGNORECASE))

@@ -40,8 +40,9 @@ def _longest_first(words: set[str]) -> str:
 
 
 _FOREIGN = {word for word in {*SCALES, *PERCENT, *CURRENCIES} if not word.isascii()}
-_SPACELESS = {word for word in _FOREIGN if re.fullmatch(r"[%a-z]*[\u0e00-\u0e7f\u3040-\u9fff가-힣$€£¥￥₹₩₽₺₪₱₫₴₦฿₿‰‱％A-Za-z]+", word)
-              and not re.search(r"[À-ʯ]", word)}  # fmt: skip
+# Words of scripts with spaces between words end where no other letter follows; signs and other words, anywhere.
+_SPACED = re.compile(r"[À-ʯЀ-ӿऀ-ॿḀ-ỿ]")
+_SPACELESS = {word for word in _FOREIGN if not _SPACED.search(word)}
 TOKEN = re.compile(
     r"(?:[,;:]? ?[(\[]?in |[ -]? ?[(\[]?)"
     r"(percentage[ -]points?|percent points?|% ?-?points?|%p(?![a-z])|per cent|basis[ -]points?"
@@ -87,7 +88,8 @@ NOISE = re.compile(
     r"|\b(?:S&P|Nasdaq|NDX|CSI|Russell|Nikkei|FTSE|Stoxx|DAX|CAC|KOSPI|Topix|Top|Fortune)[ -]?[0-9]+"
     r"|(?:沪深|中证|上证|科创|恒生)\s?[0-9]+"
     r"|\b(?:pages?|note|item|section|table|step|line|figure|form|rule|q|h|fy)\.? ?[0-9]+(?![0-9]*[.,%][0-9]*)"
-    r"|(?:^|\n)[ ]*(?:[0-9]{1,2}[.)]|\([0-9]{1,2}\))[ ]+(?=[^\s%])(?!bps?\b|basis|percent|pp)|第?[0-9]+(?:页|季度|月份|条|款)",
+    r"|(?:^|\n)[ ]*(?:[0-9]{1,2}[.)]|\([0-9]{1,2}\))[ ]+(?=[^\s%])(?!bps?\b|basis|percent|pp)"
+    r"|第?[0-9]+(?:页|季度|月份|条|款)",
     re.IGNORECASE,
 )
 """Digits that are no number of the answer: times, names of forms and indices, pages and sections, numbers of a list."""
@@ -141,7 +143,8 @@ STRANGE_CODE = re.compile(
 CUT_OFF = re.compile(rf"(?:{_MONEY}) ?([^\W\d_][^\s\d]*) ?$")
 """A word between a currency and its number."""
 STATED_SCALE = re.compile(
-    r"\bin (?:[A-Za-z$€£.]+ ){0,2}?(thousands|millions|billions|trillions|crores|lakhs|hundreds|mn|bn|mln|bln|mrd|mio)\b"
+    r"\bin (?:[A-Za-z$€£.]+ ){0,2}?(thousands|millions|billions|trillions|crores|lakhs|hundreds|mn|bn|mln"
+    r"|bln|mrd|mio)\b"
     rf"|(?:[{_SIGNS}]|\b[A-Z]{{3}}) ?(thousands|millions|billions|trillions)\b|单位[:是为]? ?({_SCALE_WORDS})",
     re.IGNORECASE,
 )

@@ -98,7 +98,7 @@ def numbers_of(text: str) -> list[NumberMention]:
 
 
 def _hidden_citation(text: str, match: re.Match[str]) -> str:
-    """Blanks in the place of the number of a source; the number itself if none stands before it, to which it belongs."""
+    """Blanks in the place of the number of a source; the number itself if no other stands before it."""
     return " " * len(match[0]) if any(map(str.isdigit, text[: match.start()])) else match[0]
 
 

@@ -13,21 +13,26 @@ from hypothesis import strategies as st
 from openfingym.answers import Part, Reference, decide
 
 BELOW = [
-    *("-{}", "\u2212{}", "\u2212 {}", "\u2013{}", "\u2014{}", "\u2012{}", "\uff0d{}", "\ufe63{}", "\u207b{}", "\u2796{}"),
-    *("&minus;{}", "&ndash;{}", "&#8722;{}", "▼{}", "↓ {}", "🔻{}", "minus {}", "negative {}", "({})", "( {} )", "{}-"),
+    *("-{}", "\u2212{}", "\u2212 {}", "\u2013{}", "\u2014{}", "\u2012{}", "\uff0d{}"),
+    *("\ufe63{}", "\u207b{}", "\u2796{}"),
+    *("&minus;{}", "&ndash;{}", "&#8722;{}", "▼{}", "↓ {}", "🔻{}", "minus {}", "negative {}"),
+    *("({})", "( {} )", "{}-"),
     *("fell by {}", "plunged {}", "fell sharply by {}", "a decline of {}", "it contracted {}", "was down about {}"),
     *("{} lower", "a {} decline", "a loss of {}", "Net loss: {}", "a deficit of {}", "lost {}", "shed {}", "{}下落"),
     *("下跌{}", "同比下滑{}", "跌幅为{}", "净亏损为{}", "亏损{}", "负{}", "{} 하락", "the cut was {}", "was cut by {}"),
 ]
 """Ways to say that a number is negative."""
 ABOVE = [
-    *("{}", "+{}", "＋{}", "↑{}", "rose by {}", "up {}", "increased sharply by {}", "a gain of {}", "was {}", "is about {}"),
+    *("{}", "+{}", "＋{}", "↑{}", "rose by {}", "up {}", "increased sharply by {}"),
+    *("a gain of {}", "was {}", "is about {}"),
     *("a profit of {}", "{} higher", "grew {}", "a {} increase", "上涨{}", "同比增长{}", "为{}", "约{}", "~{}", "= {}"),
 ]
 """Ways to say that a number is positive."""
 EITHER = [
-    *("- {}", "\u2013 {}", "▲{}", "△ {}", "flurbed {}", "GDP flurbed by {}", "changed by {}", "moved {}", "by {}", "--{}"),
-    *("fell zork {}", "a {} zork decline", "rose -{}", "指数暴走{}", "fiel um {}", "baisse de {}", "narrowed by {}", "+-{}"),
+    *("- {}", "\u2013 {}", "▲{}", "△ {}", "flurbed {}", "GDP flurbed by {}", "changed by {}"),
+    *("moved {}", "by {}", "--{}"),
+    *("fell zork {}", "a {} zork decline", "rose -{}", "指数暴走{}", "fiel um {}", "baisse de {}"),
+    *("narrowed by {}", "+-{}"),
 ]
 """Ways that leave it open."""
 SHARES = [
@@ -35,8 +40,10 @@ SHARES = [
     *(("个百分点", 1), ("퍼센트", 1), ("‰", 10), (" bps", 100), (" basis points", 100), ("bp", 100), ("个基点", 100)),
 ]
 SCALES = [
-    *((" thousand", 3), ("k", 3), (" Tsd.", 3), ("千", 3), (" million", 6), ("m", 6), (" mn", 6), (" Mio.", 6), ("M", 6)),
-    *((" Millionen", 6), (" millones", 6), (" млн", 6), ("百万", 6), (" billion", 9), ("bn", 9), (" bil", 9), (" Mrd.", 9)),
+    *((" thousand", 3), ("k", 3), (" Tsd.", 3), ("千", 3), (" million", 6), ("m", 6)),
+    *((" mn", 6), (" Mio.", 6), ("M", 6)),
+    *((" Millionen", 6), (" millones", 6), (" млн", 6), ("百万", 6), (" billion", 9), ("bn", 9)),
+    *((" bil", 9), (" Mrd.", 9)),
     *((" Milliarden", 9), (" mld", 9), (" milliards", 9), (" млрд", 9), ("B", 9), (" trillion", 12), ("tn", 12)),
     *(("万", 4), ("亿", 8), ("億", 8), ("万亿", 12), ("억", 8), ("조", 12), ("만", 4), (" crore", 7), (" crores", 7)),
     *((" lakh", 5), (" lakhs", 5), (" करोड़", 7), (" लाख", 5)),
@@ -45,7 +52,8 @@ SCALES = [
 CURRENCIES = [
     *(("$", "", "USD"), ("US$", "", "USD"), ("USD ", "", "USD"), ("", " USD", "USD"), ("", " dollars", "USD")),
     *(("", " US dollars", "USD"), ("", "$", "USD"), ("", "", "USD"), ("€", "", "EUR"), ("", " EUR", "EUR")),
-    *(("£", "", "GBP"), ("", " yen", "JPY"), ("₹", "", "INR"), ("Rs. ", "", "INR"), ("", " zł", "PLN"), ("CHF ", "", "CHF")),
+    *(("£", "", "GBP"), ("", " yen", "JPY"), ("₹", "", "INR"), ("Rs. ", "", "INR")),
+    *(("", " zł", "PLN"), ("CHF ", "", "CHF")),
 ]
 """What stands before a number and behind its scale, and the currency that it says."""
 SCRIPTS = [
@@ -56,7 +64,15 @@ SCRIPTS = [
 ]
 MARKUP = [
     *("{}", "**{}**", "*{}*", "__{}__", "`{}`", "<b>{}</b>", "### {}", "Final answer: {}", "<answer>{}</answer>"),
-    *("\\boxed{{{}}}", "\\boxed{{\\text{{{}}}}}", "\\({}\\)", "\\[{}\\]", "The answer is {}.", "最终答案：{}", "  {}\n"),
+    *(
+        "\\boxed{{{}}}",
+        "\\boxed{{\\text{{{}}}}}",
+        "\\({}\\)",
+        "\\[{}\\]",
+        "The answer is {}.",
+        "最终答案：{}",
+        "  {}\n",
+    ),
     *('{{"change": "{}"}}', "I looked at 3 pages.\n\nFinal answer: {}\n\nSource: page 12 of 2022"),
 ]
 UNKNOWN = ["zork", "Mzd.", "Ƶ", "₲", "жук", "zł€x", "xyz", "QQQ", "foos", "℧", "퀭", "𠀀"]
@@ -81,7 +97,9 @@ def shares(digits: Decimal, form: tuple[str, int]) -> str:
 
 
 @settings(max_examples=80, deadline=None)
-@given(DIGITS, DIGITS, st.sampled_from(BELOW), st.sampled_from(SHARES), st.sampled_from(MARKUP), st.sampled_from(SCRIPTS))
+@given(
+    DIGITS, DIGITS, st.sampled_from(BELOW), st.sampled_from(SHARES), st.sampled_from(MARKUP), st.sampled_from(SCRIPTS)
+)
 def test_a_negative_number_is_negative_in_every_form(digits, other, said, form, markup, script):
     assume(other != digits)
     answer = markup.format(said.format(script(shares(digits, form))))
@@ -180,7 +198,11 @@ def test_powers_of_ten_are_read(digits, power, times, raised):
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.integers(1, 999), st.integers(0, 999), st.sampled_from([",", ".", " ", "\u2009", "\u202f", "\u00a0", "{,}", "\\,", "'"]))
+@given(
+    st.integers(1, 999),
+    st.integers(0, 999),
+    st.sampled_from([",", ".", " ", "\u2009", "\u202f", "\u00a0", "{,}", "\\,", "'"]),
+)
 def test_groups_of_thousands_are_read(millions, thousands, mark):
     value = millions * 10**6 + thousands * 1000
     answer = mark.join((str(millions), f"{thousands:03d}", "000"))
