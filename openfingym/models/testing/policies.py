@@ -62,7 +62,8 @@ def find_policy(model: str) -> tuple[StandInPolicy, Fault | None]:
         return Fixed(text), None
     name, plus, fault = model.partition("+")
     if name not in known_models():
-        near = difflib.get_close_matches(name, known_models(), 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known_models())}, {FIXED}TEXT"
+        names = (*known_models(), f"{FIXED}TEXT")
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
         raise UsageError(f"no stand-in is named {name!r}; {hint}")
     return POLICIES[name.removeprefix(PREFIX)](), Fault.parse(fault) if plus else None

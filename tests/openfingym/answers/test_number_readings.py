@@ -46,7 +46,7 @@ def outcomes(answer: str, *references: Reference) -> str:
             (text, "wr")
             for text in ("decreased to 0.59%", "涨跌幅：0.59%", "growth was 0.59%", "涨幅为0.59%", "0.59% higher")
         ),
-        *((text, "wr") for text in ("The revised GDP growth was 0.59%")),
+        *((text, "wr") for text in ("The revised GDP growth was 0.59%",)),
         *(
             (text, "uu")
             for text in ("- 0.59%", "– 0.59%", "Change – 0.59%", "▲0.59%", "△ 0.59%", "--0.59%", "-(0.59)%")
