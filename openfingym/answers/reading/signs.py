@@ -94,8 +94,6 @@ def _signed(text: str, lead: Lead, at: int, floor: int) -> Lead | None:
         return lead
     if floor and not text[floor:at].strip():
         return lead._replace(sign="")
-    if previous and previous in "-+":
-        return lead._replace(sign="", doubt="sign")
     # A hyphen as in GPT-4, and a dash with a space on one side or on both.
     if previous and previous.isalpha() and not _is_spaceless(previous):
         return lead._replace(sign="", doubt="bullet") if spaced else None

@@ -46,7 +46,10 @@ def outcomes(answer: str, *references: Reference) -> str:
             (text, "wr")
             for text in ("decreased to 0.59%", "涨跌幅：0.59%", "growth was 0.59%", "涨幅为0.59%", "0.59% higher")
         ),
-        *((text, "wr") for text in ("The revised GDP growth was 0.59%",)),
+        *((text, "wr") for text in ("The revised GDP growth was 0.59%", "0.59% despite a decline in volumes")),
+        *((text, "rw") for text in ("the decline fell 0.59%", "fell relative to last year by 0.59%")),
+        *((text, "rw") for text in ("The decline relative to May was 0.59%", "fell by 59 basis points to a record")),
+        *((text, "uu") for text in ("the fall rose by 0.59%", "a loss Mzd. of 0.59%")),
         *(
             (text, "uu")
             for text in ("- 0.59%", "– 0.59%", "Change – 0.59%", "▲0.59%", "△ 0.59%", "--0.59%", "-(0.59)%")
@@ -88,6 +91,8 @@ def test_which_sign_an_answer_says(answer: str, fell_rose: str) -> None:
             for text in ("Net income (loss) was 3.4 million", "net profit of $3.4 million", "a surplus of 3.4 million")
         ),
         *((text, "wr") for text in ("The loss-making firm reported net income of $3.4 million", "3.4 million profit")),
+        *((text, "uu") for text in ("Net income (3.4)", "revenue 70; net income (3.4)")),
+        *((text, "wr") for text in ("Net income was 3.4 million (3,400,000)",)),
         *((text, "uu") for text in ("reduced its loss by 3.4 million", "narrowed its loss to 3.4 million")),
         *(
             (text, "uu")
@@ -192,7 +197,7 @@ def test_usual_forms_of_a_right_amount(answer: str) -> None:
             ("changed",),
         ),
         (one(25, "basis points", "change", 0), ("25 bp",), ("no change", "flat", "-25")),
-        (one(0, "million USD", "revenue", 0), ("0",), ("no change",)),
+        (one(0, "million USD", "revenue", 0), ("0",), ("no change", "0 zork")),
         (one(3, None, "months", 0), ("3 months", "3", "3个月"), ("4 months",)),
         (one(12, None, "count", 0), ("12", "12 restaurants", "12 companies", "12 cuts"), ("-12", "13 banks")),
     ],
