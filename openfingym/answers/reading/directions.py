@@ -207,13 +207,13 @@ class _Before:
             self._verb = self._verb or word in _VERBS
             self._content += word not in _VERBS
         elif not _is_known(word) and word not in SCALES and word not in CURRENCIES:
-            if not (self._stated or self._content or self._by):
+            if not (self._stated or self._by):
                 # A word in -ed is a verb, and other words in small letters may be one.
                 self._strange = self._strange or word.endswith("ed")
-                self._unknown_verb = token[0].islower()
+                self._unknown_verb = self._unknown_verb or token[0].islower()
             if not word.isascii() and CJK.search(word) and not self._stated:
                 self._strange = self._strange or bool(CHINESE_FALLING.search(word))
-                self._unknown_verb = self._unknown_verb or self._content <= 1
+                self._unknown_verb = True
             self._unknown = True
             self._content += 1
 
