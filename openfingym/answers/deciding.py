@@ -12,8 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from openfingym.answers.assignment import without_partner
-from openfingym.answers.matching import Candidate, candidates, name_key
+from openfingym.answers.candidate import Candidate
+from openfingym.answers.matching import candidates
+from openfingym.answers.naming import name_key
 from openfingym.answers.reading.cleaning import HEDGE, LONGEST, answer_and_rest, cleaned, final_parts
+from openfingym.answers.reading.directions import REACH, said_before
 from openfingym.answers.reading.tables import cell, json_of, named, outside_json, rows_of
 from openfingym.answers.reference import Part, Reference
 
@@ -49,6 +52,8 @@ _BETWEEN_ALTERNATIVES = re.compile(
     re.IGNORECASE,
 )
 """All that may stand between two values for them to be alternatives: separators, words such as "or", and units."""
+_TO = re.compile(r"\s*to\s+\S{0,4}", re.IGNORECASE)
+_FROM = re.compile(r"\bfrom\s+\S{0,4}$", re.IGNORECASE)
 _ABSENT = {
     "number": "no number in the asked unit",
     "date": "no date as fine as the right one",
@@ -221,6 +226,10 @@ def _alternatives(text: str, first: Candidate, second: Candidate) -> bool:
     if first is second:
         return False
     gap = text[min(first.end, second.end) : max(first.start, second.start)]
+    # "Fell 5 to 62" and "rose from 57 to 62" say where something went, and no two answers.
+    before = text[: min(first.start, second.start)]
+    if _TO.fullmatch(gap) and (_FROM.search(before) or said_before(before[-REACH:]).direction):
+        return False
     return len(gap) < 60 and _BETWEEN_ALTERNATIVES.fullmatch(gap) is not None
 
 

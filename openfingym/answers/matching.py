@@ -7,15 +7,17 @@ or in the basic one; a currency or a scale that is stated must be the right one.
 
 from __future__ import annotations
 
-import functools
 import re
-import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
+from openfingym.answers.candidate import Candidate
+from openfingym.answers.naming import names, yes_or_no
 from openfingym.answers.reading.dates import dates_of, years_of
+from openfingym.answers.reading.directions import UNCHANGED
 from openfingym.answers.reading.numbers import numbers_of
+from openfingym.answers.reading.suffixes import understood, words_of
 from openfingym.answers.units import unit_of
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ COARSEST = Decimal("0.005")
 rounded further is left to a judge."""
 _HALF = Decimal("0.5")
 _FALLING = re.compile(
-    r"drop|declin|decreas|fall|fell|loss|lost|outflow|used|spent|reduc|drawdown"
-    r"|跌|降|减|亏|流出|回撤",
+    r"drop|declin|decreas|fall|fell|loss|lost|outflow|used|spent|reduc|drawdown|deficit|shortfall|contraction"
+    r"|跌|降|减|亏|流出|回撤|逆差|赤字",
     re.IGNORECASE,
 )
 """Names of parts that are the size of a fall."""
@@ -38,31 +40,17 @@ _EITHER = re.compile(
     re.IGNORECASE,
 )
 """Names of parts that rise or fall, so that the sign counts, as of "net income (loss)"."""
-_WORD = re.compile(r"[^\W_]+")
-_GENERIC = frozenset(
-    {
-        *("the", "a", "an", "inc", "incorporated", "corp", "corporation", "co", "company", "ltd", "limited", "plc"),
-        *("llc", "lp", "sa", "ag", "nv", "se", "group", "holdings", "holding"),
-        *("province", "city", "state", "stock", "shares"),
-    }
+_CHANGE = re.compile(
+    r"change|growth|return|revision|premium|discount|spread|gap|difference|margin|points|income|profit|earning|eps|gain"
+    r"|balance|surplus|flow|contribution|inflation|rise|increase|move|result|alpha|correlation"
+    r"|变动|变化|变幅|涨跌|增速|增长|增幅|收益|损益|盈亏|利润|净额|利差|溢价|差额|差值|差距|余额",
+    re.IGNORECASE,
 )
-"""Words that do not tell one name from another."""
-_GENERIC_CHINESE = re.compile(r"股份有限公司|有限责任公司|有限公司|集团|公司|省|市$")
-_YES = re.compile(r"\b(?:yes|true|correct)\b|(?<![不没])是的?(?!否)|对(?!于)|正确", re.IGNORECASE)
-_NO = re.compile(r"\b(?:no|false|incorrect)\b|否|不是|没有|不对|错误|不正确", re.IGNORECASE)
-
-
-class Candidate(NamedTuple):
-    """A place in a text that states a value for a part."""
-
-    start: int
-    """Index of the first character of the place."""
-    end: int
-    """Index after the last character of the place."""
-    right: bool | None
-    """Whether the value is right; None if no rule can tell, since it is rounded too far or has two meanings."""
-    loose: bool
-    """Whether the value is an end of a range, or a bound, and so is no answer by itself."""
+"""Names of parts that may be negative."""
+_LEVEL = re.compile(
+    r"yield|ratio|share|rate|probability|weight|lower|upper|level|占比|利率|收益率水平|比例|比重", re.IGNORECASE
+)
+"""Names of shares that are hardly negative."""
 
 
 def candidates(part: Part, text: str) -> list[Candidate]:
@@ -73,44 +61,91 @@ def candidates(part: Part, text: str) -> list[Candidate]:
         text: the text to search, after :func:`~openfingym.answers.reading.cleaning.cleaned`.
     """
     if part.type == "number":
-        compared = [_number(part, mention) for mention in numbers_of(text)]
+        mentions = numbers_of(text)
+        if not mentions and (unchanged := UNCHANGED.search(text)):
+            return _unchanged(part, unchanged)
+        compared = [_number(part, mention) for mention in mentions]
         return [candidate for candidate in compared if candidate is not None]
     if part.type == "date":
         return list(_dates(part, text))
     if part.type == "yes_no":
-        return _yes_no(part, text)
-    return _names(part, text)
+        return yes_or_no(part, text)
+    return names(part, text)
 
 
-def name_key(text: str) -> str:
-    """A name in the form in which names are compared: lower case, without signs, accents and words such as Inc. or
-    有限公司.
-    """
-    # Decomposed, an accented letter is the letter and its accent, which can be left out.
-    plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)).casefold()
-    plain = _GENERIC_CHINESE.sub("", plain.replace("'s", "").replace("&", " and "))
-    words = _WORD.findall(plain)
-    # A name of such words alone keeps them.
-    return " ".join(word for word in words if word not in _GENERIC) or " ".join(words)
+def _unchanged(part: Part, said: re.Match[str]) -> list[Candidate]:
+    """Words such as "no change" as a change of 0; they say nothing of a level."""
+    rule = _rule(part)
+    if not rule.changes:
+        return []
+    right = _compared(rule, Decimal(0), Decimal(0))
+    return [Candidate(said.start(), said.end(), right, False)]
 
 
 def _number(part: Part, mention: NumberMention) -> Candidate | None:
     """A number in a text as a value for a part; None if it is in another unit."""
     rule = _rule(part)
-    states: list[bool | None] = []
-    for value, place in _readings(rule, mention):
-        # "Fell by 0.59" says -0.59, if the part is a change. The size of a fall is stated as 81 or -81, or as "fell by
-        # 81"; "rose by 81" is a fall of -81.
-        signs: tuple[Decimal, ...] = (value,)
-        if mention.direction < 0:
-            signs = (value, -value) if rule.falling else (-value,)
-        elif rule.falling:
-            signs = (-value,) if mention.direction > 0 else (value, -value)
-        states.extend(_compared(rule, signed, place) for signed in signs)
-    if not states:
+    readings = list(_readings(rule, mention))
+    if not readings:
         return None
-    right = True if True in states else None if None in states else False
+    if mention.beside and not understood(mention.beside, rule.words, plain=rule.plain):
+        # An unknown word may be a scale, of which each is a power of ten, or a currency: other digits are wrong anyway.
+        right: bool | None = None if _same_digits(rule, mention) else False
+    else:
+        states = [
+            _compared(rule, signed, place) for value, place in readings for signed in _signed(rule, mention, value)
+        ]
+        right = True if True in states else None if None in states else False
+        if right is not None and mention.doubt:
+            right = _doubted(rule, mention, readings, right=right)
     return Candidate(mention.start, mention.end, right, mention.loose)
+
+
+def _signed(rule: _Rule, mention: NumberMention, value: Decimal) -> tuple[Decimal, ...]:
+    """The values that a number says, with the signs that the words around it give it.
+
+    "Fell by 0.59" says -0.59, if the part is a change. The size of a fall is stated as 81 or -81, or as "fell by 81";
+    "rose by 81" is a fall of -81.
+    """
+    if mention.direction < 0:
+        return (value, -value) if rule.falling else (-value,)
+    if rule.falling:
+        return (-value,) if mention.direction > 0 else (value, -value)
+    return (value,)
+
+
+def _doubted(
+    rule: _Rule, mention: NumberMention, readings: Sequence[tuple[Decimal, Decimal]], *, right: bool
+) -> bool | None:
+    """Whether a number of which the sign is in doubt is right: None if that depends on the sign."""
+    # A quantity that has no sign is not negative, whatever stands before it.
+    if right and mention.doubt in {"bullet", "verb"} and not rule.changes:
+        return True
+    if right or mention.doubt == "verb":
+        return None if right else _turned(rule, readings)
+    return _turned(rule, readings)
+
+
+def _turned(rule: _Rule, readings: Sequence[tuple[Decimal, Decimal]]) -> bool | None:
+    """None if a number would be right with the other sign; False if it is wrong with either."""
+    states = [_compared(rule, -value, place) for value, place in readings]
+    return False if set(states) <= {False} else None
+
+
+def _same_digits(rule: _Rule, mention: NumberMention) -> bool:
+    """Whether a number is right, but for its sign and for some power of ten."""
+    value = abs(mention.value)
+    for truth in rule.values:
+        if not value or not truth:
+            if value == truth:
+                return True
+            continue
+        shift = truth.adjusted() - value.adjusted()
+        for power in (shift - 1, shift, shift + 1):
+            scaled, place = value.scaleb(power), mention.place.scaleb(power)
+            if _compared(rule, scaled, place) is not False or _compared(rule, -scaled, place) is not False:
+                return True
+    return False
 
 
 class _Rule(NamedTuple):
@@ -136,6 +171,10 @@ class _Rule(NamedTuple):
     """ISO codes of the currencies that the asked unit may be in; empty if it is not money."""
     falling: bool
     """Whether the part's name says that it is the size of a fall, which some write as negative."""
+    changes: bool
+    """Whether the part may be negative as far as its name and its unit say, as a change or a share may."""
+    words: frozenset[str]
+    """The words of the part's name and of its unit, in lower case and in the singular."""
 
 
 def _rule(part: Part) -> _Rule:
@@ -175,6 +214,8 @@ def _made(part: Part) -> _Rule:
         not part.unit,
         unit.currencies,
         bool(_FALLING.search(part.name)) and not _EITHER.search(part.name),
+        bool(_CHANGE.search(part.name)) or (unit.share and not _LEVEL.search(part.name)),
+        words_of(f"{part.name} {part.unit or ''}"),
     )
 
 
@@ -188,7 +229,10 @@ def _readings(rule: _Rule, mention: NumberMention) -> Iterator[tuple[Decimal, De
 
     There are none if the number is in a unit of another kind.
     """
-    value, place = mention.value, mention.place
+    value, place, scale = mention.value, mention.place, mention.scale
+    # A power of ten is no word of a unit, but part of the number.
+    if mention.power and scale is not None and not mention.share:
+        value, place, scale = value * scale, place * scale, None
     if mention.share:
         assert mention.scale is not None
         if rule.share:
@@ -203,8 +247,8 @@ def _readings(rule: _Rule, mention: NumberMention) -> Iterator[tuple[Decimal, De
     if mention.currencies and rule.share:
         return
     # A stated scale leaves no choice; "million" says nothing in per cent.
-    if mention.scale is not None:
-        size = mention.scale / rule.scale
+    if scale is not None:
+        size = scale / rule.scale
         if not rule.share:
             yield value * size, place * size
         return
@@ -312,64 +356,3 @@ def _as_fine(reading: str, truth: str) -> bool:
     if truth[5:6] in {"Q", "H"}:
         return reading[5:6] == truth[5]
     return len(reading) >= len(truth) and (len(truth) == 4 or reading[5:6] not in {"Q", "H"})
-
-
-def _yes_no(part: Part, text: str) -> list[Candidate]:
-    """Where a text says yes or no."""
-    # No is looked for first, since words for it contain one for yes: 不是 has 是, and 不正确 has 正确.
-    stated = [Candidate(match.start(), match.end(), not part.value, False) for match in _NO.finditer(text)]
-    taken = [(candidate.start, candidate.end) for candidate in stated]
-    stated.extend(
-        Candidate(match.start(), match.end(), bool(part.value), False)
-        for match in _YES.finditer(text)
-        if not any(start < match.end() and match.start() < end for start, end in taken)
-    )
-    stated.sort()
-    # "Yes, there is no change": what comes first and is set off by a comma is the answer.
-    if len(stated) > 1 and not stated[0].start and re.match(r"\s*[,.;:!-]", text[stated[0].end :]):
-        return stated[:1]
-    return stated
-
-
-def _names(part: Part, text: str) -> list[Candidate]:
-    """Where a text names the right value or another choice; the whole text if it is nothing but the right value."""
-    right = _keys(part)[0]
-    if name_key(text) in right or name_key(_lead_in(text)) in right:
-        return [Candidate(0, len(text), True, False)]
-    pattern, keys = _pattern(part)
-    return [
-        Candidate(match.start(), match.end(), name_key(match[0]) in keys, False) for match in pattern.finditer(text)
-    ]
-
-
-_LEAD = re.compile(
-    r"^\s*(?:it\s+(?:is|was)|(?:the\s+)?(?:answer|company|stock|country|province|city|one)\s+(?:is|was)"
-    r"|that\s+(?:is|was)|是|为)\s*:?\s+"
-    r"|\s*\([^()]{0,40}\)\s*\.?\s*$",
-    re.IGNORECASE,
-)
-
-
-def _lead_in(text: str) -> str:
-    """A short text without words such as "It is" before a name, and without what stands in brackets after it."""
-    # What stands in brackets may be a second answer if the text says "or".
-    return _LEAD.sub("", text) if len(text) < 200 and not re.search(r"\bor\b|或", text) else text
-
-
-@functools.lru_cache(maxsize=4096)
-def _keys(part: Part) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that are right, and those of the other choices, as :func:`name_key` gives them."""
-    right = frozenset(name_key(str(value)) for value in (part.value, *part.accept))
-    return right, frozenset(map(name_key, part.choices)) - right
-
-
-@functools.lru_cache(maxsize=4096)
-def _pattern(part: Part) -> tuple[re.Pattern[str], frozenset[str]]:
-    """A pattern that finds every name of a part, right or not, and the right ones as :func:`name_key` gives them."""
-    spelled = {str(value) for value in (part.value, *part.accept, *part.choices)}
-    # A key is shorter than its name, and one of two letters may be a word of its own.
-    spelled |= {key for key in _keys(part)[0] | _keys(part)[1] if len(key) > 2}
-    # The longest first: "Industrial and Commercial Bank of China" must not be found as "Bank of China".
-    ordered = sorted(spelled, key=lambda name: (-len(name), name))
-    bounded = (rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])" for name in ordered)
-    return re.compile("|".join(bounded), re.IGNORECASE), _keys(part)[0]

@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import re
 
+from openfingym.answers.reading.markup import lowered, without_html, without_latex, without_markdown
+
 LONGEST = 20_000
 """How many characters of an answer are read; a longer one is a report."""
 # The fullwidth forms of ASCII stand in Unicode in the same order as ASCII itself, 0xFEE0 later.
 _SIGNS: dict[int, int | str] = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-"""What each sign is replaced by, by its code point: spaces, dashes and quotes by the plain ones, Chinese punctuation by
-English."""
-_SIGNS |= {ord(char): " " for char in "\u00a0\u2002\u2003\u2007\u2009\u200a\u202f\u3000\t"}
-_SIGNS |= {ord(char): "-" for char in "\u2212\u2010\u2011\ufe63"}
+"""What each sign is replaced by, by its code point: digits of other scripts, spaces, dashes and quotes by the plain
+ones, arrows by words, Chinese punctuation by English."""
+# Where the digits of other scripts begin: Arabic, Persian, Devanagari, Bengali, Thai and the like.
+_ZEROS = (
+    *(0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xF20, 0x1040),
+    *(0x17E0, 0x1810, 0x1D7CE, 0x1D7D8, 0x1D7E2, 0x1D7EC, 0x1D7F6),
+)
+_SIGNS |= {zero + digit: ord("0") + digit for zero in _ZEROS for digit in range(10)}
+_SIGNS |= {
+    ord(char): " "
+    for char in "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\t"
+}
+# A hyphen, a minus and every dash: whether it is a sign depends on what stands around it. Raised and small ones too.
+_SIGNS |= {ord(char): "-" for char in "\u2212\u2010\u2011\u2012\u2013\u2014\u2015\ufe58\ufe63\u2796\u02d7\u207b\u208b"}
+_SIGNS |= {ord(char): "+" for char in "\ufe62\u2795\u207a\u208a"}
 _SIGNS |= {ord(char): "'" for char in "\u2018\u2019\u2032\u02bc"}
 _SIGNS |= {ord(char): '"' for char in "\u201c\u201d\u2033"}
-_SIGNS |= {ord("。"): ". ", ord("、"): "; ", ord("∼"): "~"}
+_SIGNS |= {ord("。"): ". ", ord("、"): "; ", ord("∼"): "~", ord("٪"): "%", ord("﹪"): "%", ord("٫"): ".", ord("٬"): ","}
+# A triangle that points up is a minus in Japanese accounts, and a rise elsewhere: it stays, and nothing knows it.
+_SIGNS |= {ord(char): " down " for char in "▼▽↓⬇↘🔻📉⇩⇓▾⯆"}
+_SIGNS |= {ord(char): " up " for char in "↑⬆↗🔺📈⇧⇑"}
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufe0e\ufe0f]")
-_MARKUP = re.compile(
-    r"\*\*|__|`+|\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}|\\([$%_&#,; ])|^#{1,6}\s+", re.MULTILINE
-)
-_BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+# Unlike a hyphen, the sign of mathematics is a minus even where blanks follow it.
+_MINUS = re.compile(r"[\u2212\ufe63\u2796]\s*(?=[\d.$€£¥(＄])")
+_MARKED = re.compile(r"[*`#_]")
+_SPACES = re.compile(" {2,}")
 _MARKER = re.compile(
-    r"<answer>|</?final_answer>|\bfinal\s+(?:answer|result)\b(?:\s+is\b)?\s*[:=-]*"
+    r"<answer>|</?final_answer>|\bfinal\s+(?:answer|result)\b(?:\s+is\b)?\s*[:=]*"
     r"|\bthe\s+(?:correct\s+)?answer\s+is\b\s*:?"
     r"|(?:^|\n)\s*(?:answer|result)\s*[:=]"
     r"|最终(?:答案|结果)(?:是|为)?\s*[:=]?|(?:正确)?答案(?:是|为)\s*:?|(?:^|\n)\s*答案?\s*:",
@@ -45,18 +61,18 @@ HEDGE = re.compile(
 
 def cleaned(answer: str) -> str:
     """The answer with plain signs and digits, and without markup and invisible characters."""
+    text = without_html(answer) if "&" in answer or "<" in answer else answer
     # Most answers are short ASCII without markup: they are spared the costlier steps.
-    if answer.isascii():
-        text = answer.replace("\t", " ").replace("\r", "\n")
+    if text.isascii():
+        text = text.replace("\t", " ").replace("\r", "\n")
     else:
         # Invisible characters within a number would let it be read as two, or not at all.
-        text = _INVISIBLE.sub("", answer).translate(_SIGNS).replace("\r", "\n")
-    # By convention of mathematical tests, a box of LaTeX holds the final answer.
-    if "\\" in text:
-        text = _BOXED.sub(r"\nFinal answer: \1\n", text)
-    if "*" in text or "`" in text or "\\" in text or "#" in text or "_" in text:
-        text = _MARKUP.sub(lambda match: match[1] or match[2] or "", text)
-    return text.strip()
+        text = _MINUS.sub("-", lowered(_INVISIBLE.sub("", text))).translate(_SIGNS).replace("\r", "\n")
+    if "\\" in text or "{,}" in text or text.count("$") > 1:
+        text = without_latex(text)
+    if _MARKED.search(text):
+        text = without_markdown(text)
+    return (_SPACES.sub(" ", text) if "  " in text else text).strip()
 
 
 def final_parts(text: str) -> tuple[str, ...]:

@@ -2,50 +2,43 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from decimal import Decimal
 from typing import NamedTuple
 
 from openfingym.answers.reading.dates import DateMention, dates_of, years_of
+from openfingym.answers.reading.digits import PLACES, read_digits
+from openfingym.answers.reading.directions import REACH, said_before, said_behind
 from openfingym.answers.reading.number_patterns import (
     AND,
-    BEFORE,
     BETWEEN,
     BODIES,
     BOUND,
     BOUND_AFTER,
+    CITED,
     DATED,
-    DOWN,
-    DOWN_AFTER,
     MOVED,
     NOISE,
     NOISY,
     ONE_UNIT,
+    OWN_POWER,
     PLAIN,
-    POWER,
     RANGE,
-    SCALED_BEFORE,
-    TOKEN,
-    UP,
+    SHORT,
+    STATED_SCALE,
 )
-from openfingym.answers.reading.words import CHINESE, ENGLISH, NAMED, chinese, english
-from openfingym.answers.units import CURRENCIES, PERCENT, SCALES
+from openfingym.answers.reading.said import NOTHING, Doubt, Said
+from openfingym.answers.reading.signs import in_brackets, lead_of, together, trailing
+from openfingym.answers.reading.suffixes import Suffix, stated_before, suffix_of
+from openfingym.answers.reading.words import CHINESE, DIGIT, ENGLISH, NAMED, chinese, english
+from openfingym.answers.units import CURRENCIES, PERCENT
 
-# Treasury futures are quoted in points, 32nds of a point, and eighths of a 32nd. Of the eighths only the first decimal
-# is written: 3 for 0.375, 5 for 0.5, so that 4 and 9 do not occur; a + is a half as well.
-_EIGHTHS = {
-    "0": "0",
-    "1": "0.125",
-    "2": "0.25",
-    "3": "0.375",
-    "5": "0.5",
-    "6": "0.625",
-    "7": "0.75",
-    "8": "0.875",
-    "+": "0.5",
-}
+_DATED_WORDS = re.compile(
+    r" ?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|of|for|st|nd|rd|th|e|年|月|日|页|季|条|款|号|份)"
+)
+"""Words behind a number that may make it a date, a fraction or the like."""
 _LETTERS = re.compile(r"[a-z]+")
-_PLACES = tuple(Decimal(1).scaleb(-places) for places in range(21))
 _NONE: frozenset[str] = frozenset()
 
 
@@ -71,6 +64,13 @@ class NumberMention(NamedTuple):
     """Whether the number is an end of a range, or a bound, and so is no answer by itself."""
     direction: int
     """-1 if words say that something fell by the number, 1 if they or a plus sign say that it rose, 0 otherwise."""
+    doubt: Doubt = ""
+    """What is not known of its sign; empty if it is known."""
+    beside: str = ""
+    """The word or sign beside the number that no table of units knows, in lower case, a noun in the singular: the
+    number's size is known only if the word is that of the unit that is asked for. Empty if all is known."""
+    power: bool = False
+    """Whether the scale is a power of ten, which belongs to the number itself: 6.257 × 10^7."""
 
 
 def numbers_of(text: str) -> list[NumberMention]:
@@ -82,15 +82,24 @@ def numbers_of(text: str) -> list[NumberMention]:
     # Most answers are a number and nothing else.
     if plain := PLAIN.fullmatch(text):
         return [_plain(plain)]
+    if (short := SHORT.fullmatch(text)) and (mention := _short(short)):
+        return [mention]
     # What is no number is replaced by as many spaces, so that places in the text stay where they are.
     hidden = text
     if len(text) > 4:
         hidden = _blanked(hidden, dates_of(text)) if DATED.search(text) else hidden
         hidden = NOISE.sub(lambda match: " " * len(match[0]), hidden) if NOISY.search(hidden) else hidden
+        if "[" in hidden:
+            hidden = CITED.sub(lambda match: _hidden_citation(hidden, match), hidden)
         without_years = _blanked(hidden, list(years_of(hidden)))
         if without_years != hidden and (mentions := _mentions(without_years)):
             return mentions
     return _mentions(hidden)
+
+
+def _hidden_citation(text: str, match: re.Match[str]) -> str:
+    """Blanks in the place of the number of a source; the number itself if no other stands before it."""
+    return " " * len(match[0]) if any(map(str.isdigit, text[: match.start()])) else match[0]
 
 
 def _plain(match: re.Match[str]) -> NumberMention:
@@ -101,7 +110,44 @@ def _plain(match: re.Match[str]) -> NumberMention:
     share = match[3] == "%"
     scale = PERCENT["%"] if share else None
     direction = 1 if match[1] == "+" else 0
-    return NumberMention(0, match.end(), value, _PLACES[len(rest)], scale, share, _NONE, False, direction)
+    return NumberMention(0, match.end(), value, PLACES[len(rest)], scale, share, _NONE, False, direction)
+
+
+def _short(match: re.Match[str]) -> NumberMention | None:
+    """The number of a text that is a number and the words of its unit; None if that must be read with more care."""
+    sign, money, body, words = match.groups()
+    unit_and_more = _words_alone(words or "", counts=not sign and not money)
+    if unit_and_more is None:
+        return None
+    unit, behind, bound = unit_and_more
+    value, place, _ = read_digits(body)
+    direction, doubt = together(sign, "", NOTHING, behind)
+    end = match.end(3) + unit.end
+    currencies = CURRENCIES[money] if money else unit.currencies
+    return NumberMention(
+        *(0, end, -value if sign == "-" else value, place, unit.scale, unit.share, currencies, bound, direction, doubt),
+        behind.beside,
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _words_alone(words: str, *, counts: bool) -> tuple[Suffix, Said, bool] | None:
+    """The unit in the words behind the only number of a text, what the rest of them says, and whether they make the
+    number a bound; None if the words may be a date's, or a number of their own.
+
+    Args:
+        words: the words, without digits; empty if there are none.
+        counts: whether the number has neither a sign nor a currency.
+    """
+    lowered = words.casefold()
+    if _DATED_WORDS.match(lowered) or not NAMED.isdisjoint(_LETTERS.findall(lowered)) or CHINESE.search(words):
+        return None
+    unit = suffix_of(words, 0)
+    rest = words[unit.end :]
+    if STATED_SCALE.search(rest):
+        return None
+    behind = said_behind(rest, counts=counts and unit.scale is None and not unit.currencies) if rest else NOTHING
+    return unit, behind, bool(rest and BOUND_AFTER.match(rest))
 
 
 def _mentions(text: str) -> list[NumberMention]:
@@ -122,7 +168,20 @@ def _mentions(text: str) -> list[NumberMention]:
     spelled += _spelled(text, ENGLISH, mentions)
     if spelled:
         mentions = sorted([*mentions, *spelled])
-    return mentions if len(mentions) < 2 else _ranges(text, mentions)
+    mentions = _scaled_elsewhere(text, mentions) if len(text) > 12 else mentions
+    return (mentions or _glued(text)) if len(mentions) < 2 else _ranges(text, mentions)
+
+
+def _scaled_elsewhere(text: str, mentions: list[NumberMention]) -> list[NumberMention]:
+    """The numbers of a text, of which those without a scale have one in doubt if the text states one that stands beside
+    none of them, as in "All figures are in billions. Revenue: 62.57".
+    """
+    for match in STATED_SCALE.finditer(text):
+        at = match.start(match.lastindex or 0)
+        if not any(mention.start <= at < mention.end for mention in mentions):
+            word = match[match.lastindex or 0].casefold()
+            mentions = [one if one.scale is not None or one.beside else one._replace(beside=word) for one in mentions]
+    return mentions
 
 
 def _read(text: str, match: re.Match[str], last: NumberMention | None) -> NumberMention | None:
@@ -134,149 +193,102 @@ def _read(text: str, match: re.Match[str], last: NumberMention | None) -> Number
         last: the number before, where what belongs to this one may begin; None for the first.
     """
     body, start, end = match[0], match.start(), match.end()
-    before = _before(text, start, 0 if last is None else last.end)
-    if before is None or (body == "1" and ONE_UNIT.match(text, end)):
+    floor = 0 if last is None else last.end
+    lead = lead_of(text, start, floor)
+    if lead is None or (body == "1" and ONE_UNIT.match(text, end)):
         return None
-    lead = before.start()
-    value, place = _plain_number(body) if body.isdigit() else _number(body)
-    # A minus may be a hyphen, as in GPT-4, or a dash.
-    sign = before["sign2"] or before["sign"] or ""
-    if sign == "-" and before["sign"] == "-" and lead:
-        if text[lead - 1].isascii() and text[lead - 1].isalpha():
-            return None
-        sign = "" if _dash(text, lead, last) else sign
-    scale, share, currencies, end = _suffix(text, end)
-    # In accounts, brackets are a minus: $(62.57), (0.59)%, or nothing but (62.57). Elsewhere they are brackets.
-    if before["bracket"]:
-        closed = text[end : end + 1] == ")"
-        alone = closed and (not text[: before.start("bracket")].strip(" $") or text[end + 1 : end + 2] == "%")
-        if before["money"] or alone:
-            sign = "-"
-        if alone:
-            after = _suffix(text, end + 1)
-            scale, share, currencies = (after[0] or scale, after[1] or share, after[2] or currencies)
-            end = after[3]
-    if money := before["money"]:
-        currencies = CURRENCIES.get(money.casefold(), _NONE)
-    # The words around it, as far as the patterns reach.
-    begin, rest = text[max(0, lead - 48) : lead], text[end : end + 16]
-    if scale is None and begin and (unit := SCALED_BEFORE.search(begin)):
-        scale = SCALES[unit[1].casefold()]
-    bound = bool(begin and BOUND.search(begin)) or bool(rest and BOUND_AFTER.match(rest))
-    value = -value if sign == "-" else value
-    # The sign counts before the words: "fell by -0.59 %" is -0.59.
-    direction = 1 if sign == "+" else 0 if sign else _direction(begin, rest)
-    return NumberMention(lead, end, value, place, scale, share, currencies, bound or sign in {"±", "+/-"}, direction)
+    value, place, known = read_digits(body)
+    if body == "10" and (power := OWN_POWER.match(text, end)):
+        value, place, end = Decimal(10).scaleb(int(power[1]) - 1), Decimal(0), power.end()
+    strange = "" if known else body
+    if end < len(text) and text[end] in ".'^_," and text[end + 1 : end + 2].isdigit() and text[end] != ",":
+        strange = text[end]
+    sign, doubt = lead.sign, lead.doubt
+    unit = suffix_of(text, end)
+    closed = False
+    if lead.bracket >= 0:
+        lead, sign, doubt, unit, closed = in_brackets(text, lead, end, unit, None if last is None else last.end)
+    minus = trailing(text, end)
+    minus = trailing(text, unit.end) if minus is None and unit.end > end else minus
+    if minus is not None:
+        doubt = "sign" if minus or sign or closed else doubt
+        sign, unit = "" if doubt else "-", unit if unit.end > end else suffix_of(text, end + 1)
+    if lead.money:
+        unit = unit._replace(currencies=CURRENCIES[lead.money.casefold().rstrip(".")])
+    clause = text[max(floor, lead.start - REACH) : lead.start]
+    if last is not None and _restates(text[last.end : start], last, unit) and not sign:
+        restated = -1 if last.value < 0 else last.direction
+        return _made(text, lead.start, value, place, unit, Said(restated, last.doubt), "", strange)
+    return _made(text, lead.start, value, place, unit, said_before(clause), sign, strange, doubt, clause)
 
 
-def _before(text: str, start: int, floor: int) -> re.Match[str] | None:
-    """Match the sign, currency and bracket before a number; None if the number is part of a word.
-
-    Args:
-        text: the text in which the number was found.
-        start: index of the first digit of the number.
-        floor: index from which something may belong to it: where the number before ends.
-    """
-    if start and (previous := text[start - 1]).isascii() and (previous.isalnum() or previous in "_.'"):
-        return None
-    before = BEFORE.search(text, max(floor, start - 10), start)
-    # The pattern fits the empty text as well.
-    assert before is not None
-    lead, money = before.start(), before["money"]
-    # The letters of a currency may be the end of a word.
-    if lead and money and money[0].isalpha() and text[lead - 1].isascii() and text[lead - 1].isalpha():
-        return BEFORE.search(text, start, start)
-    return before
-
-
-def _direction(begin: str, rest: str) -> int:
-    """-1 if the words around a number say that something fell by it, 1 if they say that it rose, 0 otherwise."""
-    if not begin and not rest:
-        return 0
-    if DOWN.search(begin) or DOWN_AFTER.match(rest):
-        return -1
-    return 1 if UP.search(begin) else 0
-
-
-def _plain_number(body: str) -> tuple[Decimal, Decimal]:
-    """The value of digits alone, and the size of one unit in their last place."""
-    return Decimal(body), _PLACES[0]
-
-
-def _number(body: str) -> tuple[Decimal, Decimal]:
-    """The value of a number in any form that :data:`BODIES` finds, and the size of one unit in its last place."""
-    whole, point, rest = body.partition(".")
-    if point and whole.isdigit() and rest.isdigit() and len(rest) <= 20:
-        return Decimal(body), _PLACES[len(rest)]
-    # Points and 32nds, of which there are at most 31; otherwise the quote groups thousands.
-    if "'" in body and re.fullmatch(r"[0-9]{2,3}'[0-3][0-9](?:['.]?[0-9+])?", body):
-        points, rest = body.split("'", 1)
-        part = rest[2:].lstrip("'.")
-        ticks = Decimal(rest[:2]) + Decimal(_EIGHTHS.get(part or "0", "0"))
-        if ticks < 32 and (part or "0") in _EIGHTHS:
-            return Decimal(points) + ticks / 32, Decimal(0)
-    if parts := re.fullmatch(r"([0-9]+)(?:/|:|-for-| for )([0-9]+)", body, re.IGNORECASE):
-        above, below = parts.groups()
-        return (Decimal(above) / Decimal(below) if int(below) else Decimal(0)), Decimal(0)
-    digits = body.replace(" ", "").replace("'", "")
-    # A comma is a decimal point after grouping points, as in 1.234,56, or if it does not stand before three digits.
-    if re.fullmatch(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+", digits):
-        digits = digits.replace(".", "").replace(",", ".")
-    elif digits.count(",") == 1 and len(digits) - digits.index(",") != 4 and "." not in digits:
-        digits = digits.replace(",", ".")
-    value = Decimal(digits.replace(",", ""))
-    return value, Decimal(1).scaleb(int(value.as_tuple().exponent))
-
-
-def _suffix(text: str, at: int) -> tuple[Decimal | None, bool, frozenset[str], int]:
-    """Read the words of a unit after a number.
+def _made(
+    text: str,
+    start: int,
+    value: Decimal,
+    place: Decimal,
+    unit: Suffix,
+    before: Said,
+    sign: str,
+    strange: str = "",
+    doubt: Doubt = "",
+    clause: str = "",
+) -> NumberMention:
+    """Put a number together with its unit, and with what its sign and the words around it say.
 
     Args:
         text: the text in which the number was found.
-        at: index after the last digit of the number.
-
-    Returns:
-        What the words multiply the number by, None without such words; whether the unit measures a share; the ISO codes
-        that its currency may stand for; and the index after the last of the words.
+        start: index of the first character that belongs to the number.
+        value: the number without its sign.
+        place: the size of one unit in its last place.
+        unit: its unit, as far as it stands behind it.
+        before: what the words before it say of its sign.
+        sign: its sign; empty without one.
+        strange: a sign in its digits that nothing knows; empty without one.
+        doubt: what its signs leave open.
+        clause: the text before it, in which its unit may be stated.
     """
-    scale: Decimal | None = None
-    share, currencies = False, frozenset[str]()
-    if power := POWER.match(text, at):
-        scale, at = Decimal(1).scaleb(int(power[1])), power.end()
-    # "million of US dollars" has four words.
-    for _ in range(4):
-        match = TOKEN.match(text, at)
-        if match is None:
-            break
-        word = match[1].casefold()
-        if word in PERCENT and scale is None:
-            scale, share = PERCENT[word], True
-        elif word in SCALES and not share:
-            scale = (scale or 1) * SCALES[word]
-        elif word in CURRENCIES and not currencies:
-            currencies = CURRENCIES[word]
-        elif word not in {"of", "us"} or scale is None:
-            break
-        at = match.end()
-    return scale, share, currencies, at
-
-
-def _dash(text: str, at: int, before: NumberMention | None) -> bool:
-    """Whether the minus before a number is a dash: it follows a number or a letter, or has a space on both sides.
-
-    Args:
-        text: the text in which the number was found.
-        at: index of the minus, which is not the first character.
-        before: the number before; None if there is none.
-    """
-    previous = text[at - 1]
-    if before is not None and not text[before.end : at].strip():
-        return True
-    return (
-        (previous.isascii() and previous.isalnum())
-        or (previous == " " and text[at + 1 : at + 2] == " ")
-        or previous in ")%"
+    rest = text[unit.end : unit.end + REACH]
+    counts = unit.scale is None and not unit.currencies and not sign
+    behind = said_behind(rest, counts=counts) if rest else NOTHING
+    bound = bool(clause and BOUND.search(clause)) or bool(rest and BOUND_AFTER.match(rest))
+    if clause:
+        unit = stated_before(clause, unit)
+    direction, doubt = together(sign, doubt, before, behind)
+    return NumberMention(
+        start,
+        unit.end,
+        -value if sign == "-" else value,
+        place,
+        unit.scale,
+        unit.share,
+        unit.currencies,
+        bound or sign in {"±", "+/-"},
+        direction,
+        doubt,
+        strange or behind.beside or unit.beside,
+        unit.power,
     )
+
+
+_RESTATED = re.compile(r" ?(?:[(\[=≈]|\(?(?:i\.e\.|that is|or)[,:]?|即|,? ?equivalent to|,? ?equal to) ?\(?")
+
+
+def _restates(gap: str, last: NumberMention, unit: Suffix) -> bool:
+    """Whether a number in another unit states once more the one before it, as in "fell by 0.59% (59 bps)"."""
+    return _RESTATED.fullmatch(gap) is not None and (unit.scale, unit.share) != (last.scale, last.share)
+
+
+def _glued(text: str) -> list[NumberMention]:
+    """Numbers that letters or strange signs stand right before, as in PLN62.57, of a text that has no other numbers.
+
+    The letters may be a currency, or a name such as GPT-4: nothing is known of the number's size.
+    """
+    return [
+        NumberMention(match.start(), match.end(), *read_digits(match[2])[:2], None, False, _NONE, False, 0, "sign",
+                      match[1].casefold() or "?")
+        for match in re.finditer(r"([^\W\d_]+)[-.'_]?([0-9]+(?:\.[0-9]+)?)", text)
+    ]  # fmt: skip
 
 
 def _joined(text: str, first: NumberMention, second: NumberMention) -> NumberMention | None:
@@ -311,31 +323,30 @@ def _spelled(text: str, pattern: re.Pattern[str], mentions: list[NumberMention])
         # 亿 and 万 after digits are their unit.
         if any(start < match.end() and match.start() < end for start, end in taken):
             continue
+        # Digits that were not read, since letters stand before them, have a unit too.
+        if match.start() and (previous := text[match.start() - 1]).isascii() and previous.isalnum():
+            continue
         is_chinese = pattern is CHINESE
         read = (chinese if is_chinese else english)(match["body"])
         if read is None or not match["body"]:
             continue
         value, place = read
-        scale, share, currencies, end = _suffix(text, match.end())
+        unit = suffix_of(text, match.end())
         if is_chinese and match["share"]:
-            scale, share = Decimal("0.01") if match["share"] == "百分之" else Decimal("0.001"), True
-        begin, rest = text[max(0, match.start() - 48) : match.start()], text[end : end + 16]
-        direction = _direction(begin, rest)
-        mention = NumberMention(
-            match.start(),
-            end,
-            -value if match["minus"] else value,
-            place,
-            scale,
-            share,
-            currencies,
-            bool(BOUND.search(begin) or BOUND_AFTER.match(rest)),
-            0 if match["minus"] else direction,
-        )
-        # A single Chinese numeral such as 千 is no such word.
+            unit = unit._replace(scale=Decimal("0.01" if match["share"] == "百分之" else "0.001"), share=True)
+        clause = text[max(_floor(mentions, match.start()), match.start() - REACH) : match.start()]
+        sign = "-" if match["minus"] else ""
+        mention = _made(text, match.start(), value, place, unit, said_before(clause), sign, clause=clause)
+        # Chinese numerals without a digit, such as 千 and 百万, are rather words of a sentence or of a unit.
+        bare = is_chinese and DIGIT.search(match["body"]) is None
         alone = len(match["body"]) == 1 if is_chinese else value < 11 and " " not in match["body"]
-        (small if alone and scale is None and place <= 1 else result).append(mention)
+        (small if bare or (alone and unit.scale is None and place <= 1) else result).append(mention)
     return result or ([] if mentions else small)
+
+
+def _floor(mentions: list[NumberMention], start: int) -> int:
+    """Where the last of the numbers before a place ends; 0 if there is none."""
+    return max((mention.end for mention in mentions if mention.end <= start), default=0)
 
 
 def _ranges(text: str, mentions: list[NumberMention]) -> list[NumberMention]:

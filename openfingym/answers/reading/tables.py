@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from openfingym.answers.reading.cleaning import cleaned
+
 _BULLET = re.compile(r"^\s*(?:[-*•·–]|\(?[0-9]{1,3}[.)、;]|[①-⑳])\s+")
 _RULE = re.compile(r"^[\s|:+=-]+$")
 # Neither the colon of a time, as in 16:30, nor the comma of a number, as in 1,245, separates cells.
@@ -55,10 +57,10 @@ def outside_json(text: str) -> str:
 
 
 def cell(value: object) -> str:
-    """A JSON value as an answer in words would state it."""
+    """A JSON value as an answer in words would state it; a text of it is cleaned, since JSON may escape any sign."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+    return cleaned(value) if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def rows_of(text: str, names: Sequence[str]) -> Rows:

@@ -11,6 +11,8 @@ _DIGITS = {char: value for value, chars in enumerate(_WRITTEN) for char in chars
 _TENS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
 _MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
 _DIGIT = "".join(_DIGITS)
+DIGIT = re.compile(f"[{_DIGIT}]")
+"""A Chinese digit, unlike a numeral for a power of ten."""
 CHINESE = re.compile(
     rf"(?P<minus>负|負)?(?P<share>百分之|千分之)?(?P<body>"
     rf"[{_DIGIT}十拾百佰千仟][{_DIGIT}十拾百佰千仟万萬亿億兆]*(?:点[{_DIGIT}]+[万萬亿億兆]*)?)"

@@ -13,6 +13,7 @@ careless       answers in a wrong shape first, and mends it
 broken         answers rubbish, another sort every turn; ``broken-SORT`` one sort (:data:`broken.SORTS`)
 hostile        tries to see the truth, the network and secrets, and to probe (:mod:`hostile`)
 forge          answers the prompts of the forge by rules over their text (:mod:`forging`)
+fixed:TEXT     answers TEXT, whatever is asked; all that follows the colon is the text, so no fault can be named
 =============  ===========================================================================================
 
 **Forms of conversation.** A policy tells them by the request:

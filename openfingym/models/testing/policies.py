@@ -14,11 +14,14 @@ from openfingym.models.testing.careless import Careless
 from openfingym.models.testing.competent import Competent
 from openfingym.models.testing.conversation import CompletionRequest, Reply
 from openfingym.models.testing.faults import Fault
+from openfingym.models.testing.fixed import Fixed
 from openfingym.models.testing.forging import Forge
 from openfingym.models.testing.hostile import Hostile
 
 PREFIX = "stand-in/"
 """Prefix of the names of models that the stand-in is."""
+FIXED = f"{PREFIX}fixed:"
+"""Prefix of a model that always answers what follows it."""
 
 
 class StandInPolicy(Protocol):
@@ -46,14 +49,21 @@ def known_models() -> tuple[str, ...]:
 
 
 def find_policy(model: str) -> tuple[StandInPolicy, Fault | None]:
-    """The policy and the fault of a model's name, ``stand-in/POLICY`` or ``stand-in/POLICY+FAULT``.
+    """The policy and the fault of a model's name: ``stand-in/POLICY``, ``stand-in/POLICY+FAULT`` or
+    ``stand-in/fixed:TEXT``, whose text may hold a plus sign and so names no fault.
 
     Raises:
-        UsageError: there is no such policy or fault.
+        UsageError: there is no such policy or fault, or the text is empty.
     """
+    if model.startswith(FIXED):
+        text = model.removeprefix(FIXED)
+        if not text.strip():
+            raise UsageError(f"{FIXED} lacks the text to answer; expected {FIXED}TEXT, such as {FIXED}42")
+        return Fixed(text), None
     name, plus, fault = model.partition("+")
     if name not in known_models():
-        near = difflib.get_close_matches(name, known_models(), 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known_models())}"
+        names = (*known_models(), f"{FIXED}TEXT")
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
         raise UsageError(f"no stand-in is named {name!r}; {hint}")
     return POLICIES[name.removeprefix(PREFIX)](), Fault.parse(fault) if plus else None

@@ -17,6 +17,7 @@ import pytest
 
 from openfingym.agents import Agent
 from openfingym.catalog import load_task
+from openfingym.errors import UsageError
 from openfingym.models import Message, Tool, ToolCall
 from openfingym.models.testing import BLOCKS_MARKER, POLICIES, CompletionRequest, StandIn, find_policy
 from openfingym.models.testing.__main__ import main as serve
@@ -247,6 +248,19 @@ def test_every_policy_answers_in_every_form(policy: str, form: str) -> None:
         )
         assert one == other
         json.dumps(one.whole())
+
+
+@pytest.mark.parametrize("form", ["tools", "text", "blocks", "single"])
+@pytest.mark.parametrize("text", ["–27 basis points", "+0.5", "a:b", "competent+error-503", "Final answer:\n- 62.57"])
+def test_one_can_answer_a_fixed_text(text: str, form: str) -> None:
+    said = _respond(f"fixed:{text}", [Message("system", SYSTEM[form]), Message("user", "How much?")], form)
+    assert (said.content, said.tool_calls) == (text, ())
+
+
+@pytest.mark.parametrize("name", ["stand-in/fixed:", "stand-in/fixed: ", "stand-in/fixed", "stand-in/fixes:5"])
+def test_a_fixed_answer_has_a_text(name: str) -> None:
+    with pytest.raises(UsageError, match=r"stand-in/fixed:TEXT"):
+        find_policy(name)
 
 
 def test_the_broken_one_has_many_ways() -> None:

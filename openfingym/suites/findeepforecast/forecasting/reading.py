@@ -8,6 +8,7 @@
   for, 1435 is 1,435 million, and so is 1.435 billion; 1,435,000,000 without a word for its scale is 1,435,000,000
   million, whatever was meant. Per cent are converted if the unit is a share or a plain number. Another currency, or a
   scale where a share is asked for, is not in its unit.
+- What is not known is not guessed: a word beside the number that may be its scale, or a sign that may be a dash.
 - Two numbers, a range, a bound, or YES and NO at once are not an answer; the state says why.
 """
 
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Literal
 
 from openfingym.answers.reading.cleaning import cleaned, final_parts
 from openfingym.answers.reading.numbers import numbers_of
+from openfingym.answers.reading.suffixes import understood, words_of
 from openfingym.answers.units import unit_of
 from openfingym.errors import UsageError
 
@@ -302,6 +304,8 @@ def _figure(text: str, unit: str) -> ForecastReading:
         mentions = shorter if len(shorter) == 1 else mentions
     if not mentions:
         return ForecastReading("unreadable", note=f"the prediction is {text[:60]!r}; expected a number")
+    if problem := _unknown(mentions, unit):
+        return ForecastReading("unreadable", note=f"the prediction is {text[:60]!r}; {problem}")
     # The same value in two forms, such as 1.4 billion and 1,400 million, is one answer.
     values = {_in_unit(mention, unit) for mention in mentions}
     if any(mention.loose for mention in mentions) or len(values) > 1:
@@ -314,6 +318,17 @@ def _figure(text: str, unit: str) -> ForecastReading:
             "unreadable", note=f"the prediction is {text[:60]!r}; expected a number in {unit or 'its unit'}"
         )
     return _finite(value)
+
+
+def _unknown(mentions: Sequence[NumberMention], unit: str) -> str:
+    """What is not known of the size or the sign of numbers, and what was expected; empty if all is known."""
+    words = words_of(unit)
+    for mention in mentions:
+        if not understood(mention.beside, words, plain=not unit):
+            return f"nothing tells how much {mention.beside!r} is; expected a number in {unit or 'its unit'} alone"
+        if mention.doubt:
+            return "it may be negative or not; expected a number with a sign, such as -0.59 or 0.59, and no other words"
+    return ""
 
 
 def _numbers(text: str) -> list[NumberMention]:

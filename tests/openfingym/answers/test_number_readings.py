@@ -1,0 +1,266 @@
+"""What stands around a number: signs, scales, units, words of movement, markup; each answer with its decision."""
+
+from __future__ import annotations
+
+import pytest
+
+from openfingym.answers import Part, Reference, decide
+from openfingym.answers.reading.cleaning import cleaned
+from openfingym.answers.reading.numbers import numbers_of
+from openfingym.suites.finsearch.questions.pool_file import stored_pool
+
+
+def one(value: float, unit: str | None = None, name: str = "value", decimals: int | None = 2) -> Reference:
+    return Reference((Part(name, "number", value, unit, decimals=decimals),))
+
+
+FELL, ROSE = one(-0.59, "%", "change"), one(0.59, "%", "change")
+LOSS, PROFIT = one(-3.4, "million USD", "net income", 1), one(3.4, "million USD", "net income", 1)
+MILLIONS, BILLIONS = one(62.57, "million USD", "revenue"), one(62.57, "billion USD", "revenue")
+
+
+def outcomes(answer: str, *references: Reference) -> str:
+    """The first letters of the outcomes: r for right, w for wrong, u for undecided."""
+    return "".join(decide(reference, answer).outcome[0] for reference in references)
+
+
+@pytest.mark.parametrize(
+    ("answer", "fell_rose"),
+    [
+        *((text, "rw") for text in ("–0.59%", "—0.59%", "‒0.59%", "⁻0.59%", "&minus;0.59%", "▼0.59%", "− 0.59 %")),
+        *((text, "rw") for text in ("0.59%-", "0.59-%", "( 0.59 )", "(0.59 %)", "(-0.59%)", "Final answer:-0.59%")),
+        *((text, "rw") for text in ('{"change": "\\u22120.59%"}', "down 0.59% (59 bps)", "-0.59% (59 basis points)")),
+        *(
+            (text, "rw")
+            for text in ("同比下滑0.59%", "0.59% lower", "plunged 0.59%", "fell sharply by 0.59%", "0.59%的跌幅")
+        ),
+        *((text, "rw") for text in ("The Fed cut the rate by 59 basis points", "a drop in the index of 0.59%")),
+        *((text, "rw") for text in ("decline in profit was 0.59%", "negative growth of 0.59%", "growth of -0.59%")),
+        *((text, "rw") for text in ("finished the day 0.59% in the red", "The decrease in the index was 0.59%")),
+        *(
+            (text, "rw")
+            for text in ("(59) bps", "edged 0.59% lower", "fell 约0.59%", "百分之负零点五九", "fell to -0.59%")
+        ),
+        *((text, "wr") for text in ("+0.59%", "↑0.59%", "edged up 0.59%", "After a fall in May, it rose 0.59%")),
+        *(
+            (text, "wr")
+            for text in ("decreased to 0.59%", "涨跌幅：0.59%", "growth was 0.59%", "涨幅为0.59%", "0.59% higher")
+        ),
+        *((text, "wr") for text in ("The revised GDP growth was 0.59%", "0.59% despite a decline in volumes")),
+        *((text, "rw") for text in ("the decline fell 0.59%", "fell relative to last year by 0.59%")),
+        *((text, "rw") for text in ("The decline relative to May was 0.59%", "fell by 59 basis points to a record")),
+        *((text, "uu") for text in ("the fall rose by 0.59%", "a loss Mzd. of 0.59%")),
+        *(
+            (text, "uu")
+            for text in ("- 0.59%", "– 0.59%", "Change – 0.59%", "▲0.59%", "△ 0.59%", "--0.59%", "-(0.59)%")
+        ),
+        *(
+            (text, "uu")
+            for text in ("flurbed 0.59%", "GDP flurbed sharply by 0.59%", "changed by 0.59%", "rose -0.59%")
+        ),
+        *(
+            (text, "uu")
+            for text in ("fell zork 0.59%", "0.59% zork decline", "指数暴走0.59%", "fiel um 0,59 %", "moved 0.59%")
+        ),
+        *(
+            (text, "uu")
+            for text in ("was off 0.59%", "The reduced figure was 0.59%", "fell +0.59%", "0.59% -", "by 0.59%")
+        ),
+    ],
+)
+def test_which_sign_an_answer_says(answer: str, fell_rose: str) -> None:
+    assert outcomes(answer, FELL, ROSE) == fell_rose
+
+
+@pytest.mark.parametrize(
+    ("answer", "loss_profit"),
+    [
+        *((text, "rw") for text in ("( 3.4 )", "($3.4 million)", "$(3.4) million", "3.4-", "Net loss: $3.4 million")),
+        *(
+            (text, "rw")
+            for text in ("a deficit of $3.4 million", "净亏损为340万美元", "亏损340万美元", "순손실 340만 달러")
+        ),
+        *((text, "rw") for text in ("Net loss, $3.4 million", "| Net loss | 3.4 million |", "3.4 million in losses")),
+        *((text, "rw") for text in ("Net loss attributable to shareholders for the year was $3.4 million",)),
+        *(
+            (text, "rw")
+            for text in ("swung to a loss of 3.4 million", "Net income was (3.4) million", "Net loss - 3.4 million")
+        ),
+        *(
+            (text, "wr")
+            for text in ("Net income (loss) was 3.4 million", "net profit of $3.4 million", "a surplus of 3.4 million")
+        ),
+        *((text, "wr") for text in ("The loss-making firm reported net income of $3.4 million", "3.4 million profit")),
+        *((text, "uu") for text in ("Net income (3.4)", "revenue 70; net income (3.4)")),
+        *((text, "wr") for text in ("Net income was 3.4 million (3,400,000)",)),
+        *((text, "uu") for text in ("reduced its loss by 3.4 million", "narrowed its loss to 3.4 million")),
+        *(
+            (text, "uu")
+            for text in ("Profit before losses was 3.4 million", "- 3.4 million", "net loss fell by 3.4 million")
+        ),
+    ],
+)
+def test_losses_and_profits(answer: str, loss_profit: str) -> None:
+    assert outcomes(answer, LOSS, PROFIT) == loss_profit
+
+
+@pytest.mark.parametrize(
+    ("answer", "million_billion"),
+    [
+        *((text, "wr") for text in ("62.57 Mrd. USD", "62,57 Milliarden US-Dollar", "62.57B$", "62.57 bil USD")),
+        *(
+            (text, "wr")
+            for text in ("62.57 (billion)", "62.57, in billions", "62.57 USD Mrd", "\\boxed{62.57} billion")
+        ),
+        *((text, "wr") for text in ("62.57 thousand million", "$bn 62.57", "Revenue (USD bn): 62.57", "625.7億ドル")),
+        *((text, "rw") for text in ("62.57 Mio", "62,57 Mio. $", "62.57M$", "$m 62.57", "62.57 млн долларов")),
+        *(
+            (text, "rw")
+            for text in ("Revenue (USD m): 62.57", "6257만 달러", "6.257 crore USD", "62.57 million U.S. dollars")
+        ),
+        *(
+            (text, "rw")
+            for text in ("62.57 million [1]", "62.57 million USD (audited)", "62.57 million USD based on filings")
+        ),
+        *(
+            (text, "ww")
+            for text in ("62.57 crores", "62.57조원", "62.57 억", "62.57 lakhs", "62.57K$", "€m 62.57", "62.57 zł")
+        ),
+        *(
+            (text, "ww")
+            for text in ("62.57₿", "PLN62.57 million", "in euros: 62.57 million", "Rs 62.57 crore", "6 dozen")
+        ),
+        *(
+            (text, "uu")
+            for text in ("62.57 zork", "62.57 mil", "62.57 tr", "62.57zork", "62.57 million zork", "62.57 ¤")
+        ),
+        *(
+            (text, "uu")
+            for text in ("XYZ 62.57 million", "$ zork 62.57 million", "in zorks: 62.57", "62.57²", "62.57×3")
+        ),
+        *(
+            (text, "uu")
+            for text in ("62.57.1", "62.57 units", "62.57 months", "62.57^2", "zork62.57", "62.57 zork million")
+        ),
+        *((text, "uu") for text in ("All figures are in billions of dollars. Revenue: 62.57",)),
+    ],
+)
+def test_which_scale_and_unit_an_answer_says(answer: str, million_billion: str) -> None:
+    assert outcomes(answer, MILLIONS, BILLIONS) == million_billion
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            "- 62.57 million USD",
+            "* 62.57 million USD",
+            "+ 62.57 million",
+            "– 62.57 million USD",
+            "• 62.57 million USD",
+        ),
+        *("Final answer:\n- 62.57 million USD", "Revenue – 62.57 million USD", "$62.57$ million", "62.570.000 USD"),
+        *("\\boxed{62{,}570{,}000}", "6.257 \\times 10^{7}", "6.257 × 10⁷", "6.257*10**7", "6.257 x 10<sup>7</sup>"),
+        *("\\(62.57\\) million", "$$62.57 \\text{ million USD}$$", "$\\boxed{\\text{62.57 million}}$", "62.57~million"),
+        *(
+            "62\u2009570\u2009000",
+            "62\\,570\\,000",
+            "62,57 million USD",
+            "62.57&nbsp;million",
+            "६२.५७ million",
+            "USD62.57m",
+        ),
+        *("<b>62.57</b> million", "*62.57 million USD*", "62.57 million of revenue", "US$ 62.57 million per year"),
+        *(
+            "Revenue fell to $62.57 million",
+            "$62.57 million, excluding one-time items",
+            "It was 62.57 million – a record",
+        ),
+    ],
+)
+def test_usual_forms_of_a_right_amount(answer: str) -> None:
+    assert outcomes(answer, MILLIONS) == "r"
+
+
+@pytest.mark.parametrize(
+    ("truth", "right", "wrong"),
+    [
+        (one(0.4, decimals=None), ("\\frac{2}{5}", "$\\dfrac25$", "2/5"), ("-\\frac{2}{5}", "\\frac{2}{0}", "5/2")),
+        (one(3.5, decimals=None), ("3 1/2", "3\\frac{1}{2}"), ("3 3/2", "1/2")),
+        (one(0.00059, decimals=None), ("5.9 x 10^-4", "5.9 \\times 10^{-4}", "5.9 × 10⁻⁴", "5.9e-4"), ("5.9 x 10^4",)),
+        (one(1e7, decimals=None), ("10^7", "10⁷", "10**7"), ("10^6", "107")),
+        (one(1234567, "EUR", decimals=None), ("1.234.567 EUR", "1 234 567 EUR"), ("1.234 EUR", "1.234.568 EUR")),
+        (one(1.234, "EUR", decimals=None), ("1.234 EUR",), ("1.234.567 EUR",)),
+        (
+            one(0, "basis points", "change", 0),
+            ("no change", "unchanged", "The rate was unchanged.", "没有变化"),
+            ("changed",),
+        ),
+        (one(25, "basis points", "change", 0), ("25 bp",), ("no change", "flat", "-25")),
+        (one(0, "million USD", "revenue", 0), ("0",), ("no change", "0 zork")),
+        (one(3, None, "months", 0), ("3 months", "3", "3个月"), ("4 months",)),
+        (one(12, None, "count", 0), ("12", "12 restaurants", "12 companies", "12 cuts"), ("-12", "13 banks")),
+    ],
+)
+def test_other_forms(truth: Reference, right: tuple[str, ...], wrong: tuple[str, ...]) -> None:
+    assert {answer: outcomes(answer, truth) for answer in right} == dict.fromkeys(right, "r")
+    assert "r" not in {outcomes(answer, truth) for answer in wrong}
+
+
+def test_other_units_of_time_are_not_right() -> None:
+    assert outcomes("3 years", one(3, None, "months", 0)) == "u"
+    assert outcomes("3 weeks", one(3, "days", "length", 0)) == "u"
+
+
+POOL = [
+    (problem.reference, problem.reference.parts[0])
+    for problem in stored_pool().problems
+    if len(problem.reference.parts) == 1
+    and problem.reference.parts[0].type == "number"
+    and problem.reference.parts[0].value
+]
+"""The questions of FinSearchComp's own pool that ask for one number other than 0."""
+SENTENCES = (
+    *("{}", "**{}**", "{name}: {}", "The {name} was {} in 2023.", "{} for the quarter ended 31 March 2023"),
+    *("According to the 10-K (page 45), the {name} of 2022 was {}, as reported by the company.", "- {name}: {}"),
+    *("Apple's {name} came in at {} compared with the year before", "{name}为{}。", "The answer is {} (rounded)."),
+)
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_sentences_that_say_the_truth_of_the_pool_are_right(sentence: str) -> None:
+    for reference, part in POOL[::7]:
+        answer = sentence.format(f"{part.written():f}".rstrip("0").rstrip(".") + f" {part.unit or ''}", name=part.name)
+        assert outcomes(answer, reference) == "r", answer
+
+
+@pytest.mark.parametrize("dash", ["-", "\u2212", "\u2012", "\u2013", "\u2014", "\u207b", "\ufe63", "\uff0d"])
+def test_every_dash_before_a_number_of_the_pool_is_a_minus(dash: str) -> None:
+    for reference, part in POOL[::5]:
+        negative = float(part.written()) < 0
+        written = f"{abs(part.written()):f}"
+        assert outcomes(dash + written, reference) == ("r" if negative else "w"), (dash, part)
+        assert outcomes(written, reference) == ("w" if negative else "r"), (written, part)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            "62.57 million USD",
+            "$62,570,000",
+            "-5 cuts",
+            "€5 or more",
+            "10 zork",
+            "2019 companies",
+            "5个月",
+            "5亿美元",
+            "5 March",
+        ),
+        *("5 of 7", "12 in billions", "5 percent decline", "5 Mrd", "5万", "7 million three", "113"),
+    ],
+)
+def test_a_short_answer_is_read_as_a_long_one_is(answer: str) -> None:
+    # The blank line makes the text one that is not short; places are those of the text all the same.
+    short, careful = numbers_of(cleaned(answer)), numbers_of(f"{cleaned(answer)}\n ")
+    assert short == careful
