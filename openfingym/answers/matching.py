@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from openfingym.answers.reading.dates import dates_of, years_of
+from openfingym.answers.reading.dates import dates_of, doubt, years_of
 from openfingym.answers.reading.numbers import numbers_of
 from openfingym.answers.units import unit_of
 
@@ -314,7 +314,9 @@ def _dates(part: Part, text: str) -> Iterator[Candidate]:
             continue
         # A finer date is right within the right one. If one reading is right and another is not, none can tell.
         right = [any(reading.startswith(value) for value in accepted) for reading in fitting]
-        yield Candidate(mention.start, mention.end, right[0] if len(set(right)) == 1 else None, False)
+        doubted = doubt(text, mention)
+        sure = len(set(right)) == 1 and doubted != "vague"
+        yield Candidate(mention.start, mention.end, right[0] if sure else None, doubted == "bound")
 
 
 def _as_fine(reading: str, truth: str) -> bool:
