@@ -81,6 +81,9 @@ def quantity(text: str) -> Quantity | None:
         text: the text, after :func:`~openfingym.answers.reading.cleaning.cleaned`.
     """
     stated = _LEAD.sub("", text.strip(), count=1).strip().rstrip(".").strip()
+    # A minus with a space after it may be the bullet of a list.
+    if re.match(r"[-+–—]\s", stated):
+        return None
     mentions = numbers_of(stated)
     # Exactly one number, and nothing before it: "about", "over" and "fell by" change what it says.
     if len(mentions) != 1 or mentions[0].loose or mentions[0].direction < 0 or mentions[0].start:
@@ -124,6 +127,9 @@ def unit_words(text: str) -> str | None:
     if known is None:
         return None
     folded = [word.casefold() for word in known]
+    # What is counted may have a scale, and no money or share before it: "% years" and "USD shares" are nothing.
+    if measured and not re.match(rf"(?:{_PER})$", measured, re.IGNORECASE) and not all(map(_is_scale, folded)):
+        return None
     if not _NEEDS_MONEY.isdisjoint(folded) and CURRENCIES.keys().isdisjoint(folded):
         return None
     return " ".join([*(_LETTER_SCALES.get(word.casefold(), word) for word in known), measured]).strip()
@@ -139,6 +145,11 @@ def _known(text: str) -> list[str] | None:
     if re.sub(r"\s", "", text) != "".join(words).replace(" ", ""):
         return None
     return words if all(map(_in_tables, words)) else None
+
+
+def _is_scale(word: str) -> bool:
+    """Whether a word of a unit is a scale, as million and 万 are."""
+    return word in SCALES or word == "of"
 
 
 def _in_tables(word: str) -> bool:
