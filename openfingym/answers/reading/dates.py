@@ -69,7 +69,8 @@ _BOUND_AFTER = re.compile(
 )
 """Words after a date that make it a bound, such as "or earlier"."""
 _VAGUE_BEFORE = re.compile(
-    r"(?:\b(?:around|about|approximately|approx\.?|circa|roughly|near(?:ly)?|close to|(?<!starting )(?<!beginning )(?<!effective )from"
+    r"(?:\b(?:around|about|approximately|approx\.?|circa|roughly|near(?:ly)?|close to"
+    r"|(?<!starting )(?<!beginning )(?<!effective )from"
     r"|weeks? (?:of|ending)|fortnight of"
     r"|(?:days?|weeks?|months?|years?|quarters?|sessions?|hours?) (?:before|after|prior to|following|from|preceding)"
     rf"|(?:in|on) or (?:about|around))\b|~|大约|大概|约|截至|截止|(?<!自)从){_FILLER}$"
