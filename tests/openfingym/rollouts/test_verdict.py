@@ -20,6 +20,7 @@ from openfingym.models.meter import Spent
 from openfingym.results import RolloutResult
 from openfingym.rollouts.verdict import Acted, Contact, failed, judged, spent, unexpected_is_ours, with_verified
 from openfingym.verifiers.client import VerifiedResult
+from openfingym.verifiers.stopwatch import Stopwatch
 from openfingym_runtime.job import Outcome
 
 BEGUN = RolloutResult("r", "t", "d", "real", "a", "inline", 0, "error")
@@ -164,7 +165,11 @@ def test_an_agents_own_time_is_without_waiting_and_never_negative() -> None:
         assert replace(acted, contact=Contact(verifier_s=25.0)).own_s == 0.0
     # A conversation counts its own time, whatever its program took.
     assert Acted(EXITED, played=talked()).own_s == 20.0
-    assert Acted(EXITED, Contact(verifier_s=5.0)).verifier_s == 5.0
+    clock = iter((100.0, 107.0))
+    contact = Contact(verifier_s=5.0, finalizing=Stopwatch(lambda: next(clock)))
+    with contact.finalizing.running():
+        pass
+    assert Acted(EXITED, contact).verifier_s == 12.0
     assert (Acted(EXITED).output, Acted(EXITED, played=talked()).output, Acted().output) == (b"done\n", b"said", b"")
 
 
