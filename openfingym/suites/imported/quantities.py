@@ -13,13 +13,14 @@ _LETTER_SCALES = {"k": "thousand", "m": "million", "b": "billion", "t": "trillio
 _NEEDS_MONEY = frozenset("mt")
 """Letters that also stand for metres and tonnes: they are a scale of an amount of money alone."""
 _MEASURES = (
-    r"years?|months?|weeks?|(?:trading |calendar |business )?days?|hours?|minutes?|quarters?|times"
+    r"years?|months?|weeks?|days?|hours?|minutes?|quarters?|times"
     r"|shares?|units?|companies|banks|countries|provinces|cities|stocks|funds|people|persons|employees|stores|points?"
-    r"|ounces?|(?:metric )?tons?|tonnes?|barrels?|gallons?|kilograms?|kg|bushels?|pounds"
-    r"|(?:square )?(?:kilomet(?:er|re)s?|miles?|met(?:er|re)s?)|km2?"
-    r"|年|个月|月|周|天|日|个?交易日|小时|分钟|个?季度|次|股|家|个|只|人|名|户|点|盎司|吨|桶|克|千克|公斤|(?:平方)?(?:公里|米)|倍"
+    r"|ounces?|tons?|tonnes?|barrels?|gallons?|kilograms?|kg|bushels?|pounds"
+    r"|kilomet(?:er|re)s?|miles?|met(?:er|re)s?|km"
+    r"|年|个月|月|周|天|日|小时|分钟|个?季度|次|股|家|个|只|人|名|户|点|盎司|吨|桶|克|千克|公斤|公里|米|倍"
 )
-"""What is counted or measured, other than money and shares of a whole."""
+"""What is counted or measured, other than money and shares of a whole. All are single words: of two, an answer is
+compared by the first, and square miles would be square kilometres."""
 _PER = rf"\s*(?:/|(?<![A-Za-z])per\b|每)\s*(?:{_MEASURES}|USD|CNY|EUR)(?![A-Za-z])"
 _MEASURED = re.compile(rf"(?:(?<![A-Za-z])(?:{_MEASURES})(?:{_PER})?|{_PER}|)$", re.IGNORECASE)
 """The end of a unit that says what is measured, and per what; it fits the empty text too."""

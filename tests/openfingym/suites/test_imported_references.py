@@ -30,6 +30,8 @@ def outcomes(reference: Reference, *answers: str) -> list[str]:
         "over 62.57 million",
         "62.57 Mrd. USD",
         "62.57 crores",
+        "740 square kilometers",
+        "5 trading days",
         "62.57m",
         "5 t",
         "- 62.57 million USD",
