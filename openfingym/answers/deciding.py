@@ -17,21 +17,13 @@ from openfingym.answers.matching import candidates
 from openfingym.answers.naming import name_key
 from openfingym.answers.reading.cleaning import HEDGE, LONGEST, answer_and_rest, cleaned, final_parts
 from openfingym.answers.reading.directions import REACH, said_before
+from openfingym.answers.reading.refusals import SPEAKS_OF_REFUSAL, refusal
 from openfingym.answers.reading.tables import cell, json_of, named, outside_json, rows_of
 from openfingym.answers.reference import Part, Reference
 
 Outcome = Literal["right", "wrong", "undecided"]
 State = Literal["answered", "empty", "declined", "ambiguous", "unreadable"]
 
-_DECLINED = re.compile(
-    r"\b(?:i\s+(?:do\s+not|don't|cannot|can't|could\s+not|couldn't)\b|unknown|not\s+(?:sure|available|found"
-    r"|known|disclosed|certain)"
-    r"|unable\s+to|cannot\s+(?:be\s+)?(?:determine|find|answer|provide)|no\s+(?:answer|data|information|idea)"
-    r"|n/?a\b|none\b|undetermined)"
-    r"|不知道|不清楚|不确定|无法|没有找到|未找到|未知|暂无|抱歉|没有数据",
-    re.IGNORECASE,
-)
-"""A refusal to answer."""
 _NOT_BEFORE = re.compile(
     r"\b(?:not|isn't|wasn't|aren't|never|neither|nor|n't|cannot be|rather than|instead of|unlike|except"
     r"|excluding|wrong)\b[^.;\n]{0,24}$|不是|并非|而非|不等于",
@@ -54,6 +46,14 @@ _BETWEEN_ALTERNATIVES = re.compile(
 """All that may stand between two values for them to be alternatives: separators, words such as "or", and units."""
 _TO = re.compile(r"\s*to\s+\S{0,4}", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\s+\S{0,4}$", re.IGNORECASE)
+_NEGATIVE = re.compile(
+    r"\b(?:no|none|not|nothing|never|neither|nor|nobody|nil|n/?a|zero|un(?:known|disclosed|available|able)|cannot|without"
+    r"|(?:does|did|is|was|has)n't)\b|没|无|未|不|否|零",
+    re.IGNORECASE,
+)
+"""Words of a reference that denies something, or says that something is not known."""
+_NOTHING = re.compile(r"\W*(?:none|nil|nothing|no\s+\w+(?:\s+\w+)?|没有|无)\W*", re.IGNORECASE)
+"""An answer that may be meant for 0."""
 _ABSENT = {
     "number": "no number in the asked unit",
     "date": "no date as fine as the right one",
@@ -100,19 +100,25 @@ def decide(reference: Reference, answer: str) -> Verdict:
 def _decided(reference: Reference, final: str) -> Verdict:
     """Decide one final answer."""
     text, rest = answer_and_rest(final)
-    verdict = _rows(reference, text) if reference.rows else _parts(reference.parts, text)
+    if reference.rows:
+        verdict = _rows(reference, text)
+    else:
+        verdict = _parts(reference.parts, text) if reference.parts else _for_judge(reference, text)
     # Sources and notes name other values, and may; unless in words of doubt, which make them other answers.
     if verdict.outcome == "right" and rest and HEDGE.search(rest) and _says_otherwise(reference.columns, rest):
         return Verdict("undecided", "answered", "none", "what follows the answer may say another one")
     return verdict
 
 
+def _for_judge(reference: Reference, text: str) -> Verdict:
+    """Decide an answer to a question whose reference is a text: it is undecided, unless it refuses to answer."""
+    # "None" and "not disclosed" may be the right answer, where the reference says something of the kind.
+    declined = None if _NEGATIVE.search(reference.text) else _declined(text)
+    return declined or Verdict("undecided", "answered", "none", "the reference is a text; no rule compares it")
+
+
 def _parts(parts: Sequence[Part], text: str) -> Verdict:
     """Decide an answer that is not a table."""
-    if not parts:
-        return _declined(text) or Verdict(
-            "undecided", "answered", "none", "the reference is a text; no rule compares it"
-        )
     if len(parts) == 1:
         return _single(parts[0], _sole_value(parts[0], text))
     names = [part.name for part in parts]
@@ -164,6 +170,9 @@ def _all(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _single(part: Part, text: str) -> Verdict:
     """Decide one part by the text that is to state it."""
+    # Words of a refusal contain some for yes and no: "no data", 对不起.
+    if part.type == "yes_no" and (declined := _declined(text)):
+        return declined
     stated = candidates(part, text)
     rule = part.rule if part.type == "number" else part.type
     # The common case: the text is the right value, and nothing else.
@@ -190,7 +199,7 @@ def _single(part: Part, text: str) -> Verdict:
         for candidate in right
     ):
         return Verdict("undecided", "answered", "none", f"{part.name}: the right value is there, perhaps denied")
-    if part.type != "yes_no" and len(text) > 12 and _DECLINED.search(text):
+    if len(text) > 12 and SPEAKS_OF_REFUSAL.search(text):
         return Verdict("undecided", "answered", "none", f"{part.name}: the right value is there, and a refusal besides")
     if part.type == "text" and (hedged := _text_hedge(part, text, right)):
         return hedged
@@ -199,6 +208,8 @@ def _single(part: Part, text: str) -> Verdict:
 
 def _without(part: Part, text: str, stated: Sequence[Candidate]) -> Verdict:
     """Decide one part whose right value is nowhere in the text."""
+    if part.type == "number" and 0 in (part.value, *part.accept) and _NOTHING.fullmatch(text):
+        return Verdict("undecided", "answered", "none", f"{part.name}: nothing, perhaps for 0")
     declined = _declined(text)
     if declined:
         return declined
@@ -217,8 +228,8 @@ def _without(part: Part, text: str, stated: Sequence[Candidate]) -> Verdict:
 
 def _declined(text: str) -> Verdict | None:
     """The verdict on a refusal to answer; None if the text is no refusal."""
-    match = _DECLINED.search(text)
-    return Verdict("wrong", "declined", "declined", f"{match[0]!r}: no answer was given") if match else None
+    words = refusal(text)
+    return Verdict("wrong", "declined", "declined", f"{words!r}: no answer was given") if words else None
 
 
 def _alternatives(text: str, first: Candidate, second: Candidate) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from openfingym.answers.candidate import Candidate
 from openfingym.answers.naming import names, yes_or_no
-from openfingym.answers.reading.dates import dates_of, years_of
+from openfingym.answers.reading.dates import dates_of, doubt, years_of
 from openfingym.answers.reading.directions import UNCHANGED
 from openfingym.answers.reading.numbers import numbers_of
 from openfingym.answers.reading.suffixes import understood, words_of
@@ -161,6 +161,8 @@ class _Rule(NamedTuple):
     """The highest number that the rule accepts."""
     place: Decimal | None
     """The size of one unit in the last asked decimal place, 0.01 for two decimals; None if none are asked for."""
+    places: int
+    """How many decimals the right value has at least."""
     scale: Decimal
     """How many of the basic unit one of the asked unit is."""
     share: bool
@@ -209,6 +211,7 @@ def _made(part: Part) -> _Rule:
         low,
         high,
         None if part.decimals is None else Decimal(1).scaleb(-part.decimals),
+        part.places or 0,
         scale,
         unit.share,
         not part.unit,
@@ -271,9 +274,10 @@ def _compared(rule: _Rule, value: Decimal, place: Decimal) -> bool | None:
     elif rule.low <= value <= rule.high:
         states.append(True)
     elif rule.kind == "between":
-        # Outside by rounding alone: the ends may be stated with more decimals than are asked for.
+        # Outside by rounding alone: the ends may be stated with more decimals than the answer has.
         end = rule.low if value < rule.low else rule.high
-        states.append(_near(rule._replace(place=None), value, place, end) if _fine(rule, place) else False)
+        coarser = place > _own_place(rule, end)
+        states.append(_near(rule._replace(place=None), value, place, end) if coarser and _fine(rule, place) else False)
     else:
         states.append(False)
     return True if True in states else None if None in states else False
@@ -307,13 +311,19 @@ def _near(rule: _Rule, value: Decimal, place: Decimal, truth: Decimal) -> bool |
         # It has more decimals than are asked for, and is right if it rounds to the same.
         return not set(written).isdisjoint(_rounded(value, rule.place))
     # No decimals are asked for: the coarser of both numbers says how far they may differ.
-    own = Decimal(1).scaleb(int(truth.normalize().as_tuple().exponent)) if truth else Decimal(1)
+    own = _own_place(rule, truth)
     if place > own:
         if abs(value - truth) > place * _HALF:
             return False
         return True if place * _HALF <= COARSEST * abs(truth) else None
     # The answer has more decimals than the truth is stated with.
     return abs(value - truth) <= own * _HALF and own * _HALF <= COARSEST * abs(truth)
+
+
+def _own_place(rule: _Rule, truth: Decimal) -> Decimal:
+    """The size of one unit in the last place of the right value; the zeros of 24200 and of a published 62.50 count."""
+    shown = min(0, int(truth.normalize().as_tuple().exponent))
+    return Decimal(1).scaleb(min(shown, -rule.places))
 
 
 def _rounded(value: Decimal, place: Decimal) -> tuple[Decimal, ...]:
@@ -348,7 +358,9 @@ def _dates(part: Part, text: str) -> Iterator[Candidate]:
             continue
         # A finer date is right within the right one. If one reading is right and another is not, none can tell.
         right = [any(reading.startswith(value) for value in accepted) for reading in fitting]
-        yield Candidate(mention.start, mention.end, right[0] if len(set(right)) == 1 else None, False)
+        doubted = doubt(text, mention)
+        sure = len(set(right)) == 1 and doubted != "vague"
+        yield Candidate(mention.start, mention.end, right[0] if sure else None, doubted == "bound")
 
 
 def _as_fine(reading: str, truth: str) -> bool:

@@ -48,6 +48,9 @@ class Part:
     ``unit``."""
     decimals: int | None = None
     """How many decimals are asked for, of a number in its unit; None if the question states none. Public."""
+    places: int | None = None
+    """How many decimals the value was published with, where they are more than its digits show: 2 for 62.50, whose
+    zero counts. None if the value has all its decimals."""
     rule: Rule = "rounding"
     """How far a number may differ from the value. ``rounding``: by rounding alone, to the asked decimals or, if none
     are asked for, to those with which it is written; ``between``: it lies from ``low`` to ``high``, after rounding;
@@ -256,6 +259,8 @@ def _check(part: Part) -> None:
         raise UsageError(f"{where}: tolerance and scale must not be negative")
     if part.decimals is not None and not 0 <= part.decimals <= 12:
         raise UsageError(f"{where}: {part.decimals} decimals; expected 0 to 12")
+    if part.places is not None and not 0 <= part.places <= 12:
+        raise UsageError(f"{where}: published with {part.places} decimals; expected 0 to 12")
 
 
 def _unlike(kind: str, value: object) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+DateDoubt = Literal["", "bound", "vague"]
+"""Why a date is no answer by itself: it is a bound, as in "before 2024-03-15", or another date may be meant, as by "two
+days after 2024-03-15" or "4-8 March 2024"; empty for a date as it stands."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -39,6 +42,50 @@ DATES = re.compile(
     rf")",
     re.IGNORECASE,
 )
+_PIECE = rf"(?:[0-9]{{1,2}}{_NTH}|Q[1-4]|H[12]|first|second|third|fourth|{_MONTH})"
+_SEPARATED = r"\s*(?:-|–|—|~|/|&|,|\b(?:to|through|thru|until|till|and|or)\b)\s*"
+_FILLER = (
+    r"(?:\s|:|,|\(|\b(?:the|a|or|on|in|at|of|about|around|end|start|beginning|middle|close of"
+    r"|date|day|year|month|quarter|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b)*"
+)
+"""What may stand between a word of a bound and its date."""
+_BOUND_BEFORE = re.compile(
+    r"(?:\b(?:before|after|since|until|till|til|by|through|up to|prior to|ahead of|past|beyond|preceding|following"
+    r"|(?:no|not) (?:later|earlier|sooner|before|after) than|(?:earlier|later|sooner) than|not (?:before|after|until)"
+    r"|no later|as (?:early|late) as|(?:starting|beginning|effective|onwards?)(?: from)?|latest by"
+    r"|on or (?:before|after))\b"
+    rf"|[<>≤≥]=?|早于|晚于|先于|迟于|直至|直到|止于|始于|自从|自(?!己)|至|到){_FILLER}$",
+    re.IGNORECASE,
+)
+"""Words before a date that make it a bound, such as "before" or "no later than"."""
+_BOUND_AFTER = re.compile(
+    r"[\s,]*\(?(?:(?:or|and|&|/)\s*"
+    r"(?:earlier|later|before|after|sooner|beyond|prior|since|onwards?|thereafter|following)"
+    r"|onwards?|at the (?:latest|earliest)|at (?:latest|earliest)"
+    r"|(?:to|until|till|through|-|–|—)\s*(?:date|present|now|today)"
+    r"|\+(?![0-9])"
+    r"|(?:或|及|和)?(?:之前|以前|之后|以后|前(?![后十五三]|收)|后(?!复权)|起|开?始|为?止|以来|迄今|至今))",
+    re.IGNORECASE,
+)
+"""Words after a date that make it a bound, such as "or earlier"."""
+_VAGUE_BEFORE = re.compile(
+    r"(?:\b(?:around|about|approximately|approx\.?|circa|roughly|near(?:ly)?|close to"
+    r"|(?<!starting )(?<!beginning )(?<!effective )from"
+    r"|weeks? (?:of|ending)|fortnight of"
+    r"|(?:days?|weeks?|months?|years?|quarters?|sessions?|hours?) (?:before|after|prior to|following|from|preceding)"
+    rf"|(?:in|on) or (?:about|around))\b|~|大约|大概|约|截至|截止|(?<!自)从){_FILLER}$"
+    rf"|(?<![0-9.,A-Za-z/-]){_PIECE}{_SEPARATED}$",
+    re.IGNORECASE,
+)
+"""What makes a date another one than it says, or one of several: an offset, "around", the other end of a range."""
+_VAGUE_AFTER = re.compile(
+    r"[\s,]*\(?(?:or so|or thereabouts|or (?:around|about)|-?ish\b|plus or minus|\+/-|±"
+    r"|前后|左右|上下|(?:的)?(?:前|次|第二|后)(?:一|二|两|几)?(?:个)?(?:交易)?[天日]|当周|那周)"
+    rf"|(?:-|–|—|~|/|\s*\b(?:to|through|thru|until|till|or)\b|\s*(?:至|到|或|和|;))\s*(?:{_PIECE}(?![0-9.,%])"
+    r"|(?:第)?[一二三四](?:季|至|到)|[上下]半年|[0-9]{1,2}\s*[月日号]|(?:19|20)?[0-9]{2}(?![0-9.,%/年-]))"
+    rf"|\s+[-–—~]\s+(?:[0-9]{{1,2}}{_NTH}(?![0-9.,%])|{_MONTH})",
+    re.IGNORECASE,
+)
 YEARS = re.compile(rf"(?<![A-Za-z0-9.,$€£¥+-]){_YEAR}(?![0-9%]|[.,][0-9]|\s*(?:%|万|亿|million|billion))")
 
 
@@ -67,6 +114,15 @@ def years_of(text: str) -> Iterator[DateMention]:
     """Every number in a text that may be a year, from 1900 to 2099."""
     for match in YEARS.finditer(text):
         yield DateMention(match.start(), match.end(), (match[0],))
+
+
+def doubt(text: str, mention: DateMention) -> DateDoubt:
+    """What the words around a date make of it."""
+    # The words around it, as far as the patterns reach.
+    begin, rest = text[max(0, mention.start - 40) : mention.start], text[mention.end : mention.end + 24]
+    if (begin and _VAGUE_BEFORE.search(begin)) or (rest and _VAGUE_AFTER.match(rest)):
+        return "vague"
+    return "bound" if (begin and _BOUND_BEFORE.search(begin)) or (rest and _BOUND_AFTER.match(rest)) else ""
 
 
 def _read(match: re.Match[str]) -> tuple[str, ...]:

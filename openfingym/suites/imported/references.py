@@ -6,39 +6,22 @@ What cannot be read beyond doubt stays a text: a reference must not be guessed.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from openfingym.answers import Part, Reference
 from openfingym.answers.reading.cleaning import cleaned
 from openfingym.answers.reading.dates import dates_of
-from openfingym.answers.reading.numbers import NumberMention, numbers_of
+from openfingym.answers.units import CURRENCIES, SCALES, unit_of
+from openfingym.suites.imported.notes import ScoringNote, clauses, read_note, read_notes, suffices, tolerance_of
+from openfingym.suites.imported.quantities import Quantity, QuantityRange, quantity, quantity_range
 
-_NOTE = re.compile(
-    r"\(?\s*(?:(?:scoring (?:criteria|note|standard)s?|criteria|note|accuracy requirements?|required content)\s*:"
-    r"|(?:[,;]\s*)?(?:only\s+)?(?:rounding (?:errors?|differences?)|errors? (?:of )?(?:±|\+/-))"
-    r"|(?:评分(?:标准|说明|规则)?|注|备注|要求)\s*[:：]|(?:allow(?:able|ed)|permitted) error|允许(?:的)?误差|误差)",
-    re.IGNORECASE,
-)
-"""Where a note on scoring begins, after the answer itself."""
-_ABSOLUTE = re.compile(r"(?:±|\+/-|\\pm|正负|误差[^0-9]{0,12})\s*\$?([0-9]+(?:\.[0-9]+)?)\s*(%?)")
-"""A tolerance, and whether it is in percent."""
-_BETWEEN = re.compile(
-    r"between the (?:high|low)|high(?:est)? and low|高[价点]?[和与至到]+(?:最)?低|最高[^。]{0,6}最低", re.IGNORECASE
-)
-"""Anything from the low to the high of the day is right."""
-_WIDENED = re.compile(
-    r"(?:expand|widen|extend)[^.]*?([0-9]+(?:\.[0-9]+)?)|(?:扩大|放宽)[^。]*?([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE
-)
-"""The low and the high of the day, widened by an amount."""
-_STRICT = re.compile(
-    r"strictly identical|exact(?:ly)? (?:match|the same|identical)|严格一致|完全一致|必须一致", re.IGNORECASE
-)
-"""Nothing but the exact number is right."""
 _DECIMALS = re.compile(
     r"(?:(one|two|three|four|five|six|[0-6])\s+decimal)|保留\s*([0-6一两二三四五六])\s*位?小?数?"
-    r"|(nearest (?:integer|whole|million|thousand|dollar)|whole number|取整|整数)",
+    r"|(nearest (?:integer|whole|(million|billion|thousand)|dollar)|whole number|取整|整数)",
     re.IGNORECASE,
 )
 """The decimals that a question asks for."""
@@ -51,6 +34,12 @@ _ASKED_UNIT = re.compile(
     re.IGNORECASE,
 )
 """The unit that a question asks for."""
+_ASKS_RANGE = re.compile(r"\brange\b|\bbetween what\b|区间|范围", re.IGNORECASE)
+"""A question that a range answers."""
+_REQUIRED = re.compile(
+    r"(?:required content|(?:需|要求)?回答(?:内容)?|必要内容)\s*[:：]\s*([^\n]*?)(?:\n|\.\s|。|$)", re.IGNORECASE
+)
+"""What the answer to a question about the latest price has to state."""
 _COUNT_WORDS = ("0", "one 1 一", "two 2 二 两", "three 3 三", "four 4 四", "five 5 五", "six 6 六")
 _COUNTS = {word: number for number, words in enumerate(_COUNT_WORDS) for word in words.split()}
 _LAST = re.compile(
@@ -70,11 +59,14 @@ def published_reference(question: str, answer: str, criteria: str = "", group: t
         criteria: how the answer is scored, if that is stated apart from it.
         group: tier of the question, or its subset and tier.
     """
-    published, note = _parted(answer)
-    criteria = criteria.strip() or note
-    text = cleaned(published)
-    part = _number(question, text, criteria) or _date(text)
-    return Reference((part,) if part else (), group=group, text=answer.strip(), criteria=criteria)
+    # Fullwidth commas are never those of a number, and cleaning makes plain ones of them.
+    published, *after = clauses(cleaned(answer.replace("，", "；"))) or [""]
+    notes = read_notes([*after, *clauses(cleaned(criteria.replace("，", "；")))])
+    part = None if notes is None else _part(question, suffices(published), notes)
+    if part is None and notes is not None and (alone := read_note(published)) and alone.range:
+        part = _range(question, alone.range, notes)
+    said = criteria.strip() or "; ".join(after if notes is not None else ())
+    return Reference((part,) if part else (), group=group, text=answer.strip(), criteria=said)
 
 
 def live_reference(question: str, criteria: str, ground_truth: object, group: tuple[str, ...] = ()) -> Reference:
@@ -92,94 +84,135 @@ def live_reference(question: str, criteria: str, ground_truth: object, group: tu
     leaves = dict(_leaves(record))
     # A judge needs the beginning of it, and a reference has little room.
     text = json.dumps(record, ensure_ascii=False)[:1500]
-    last, low, high = (_only(leaves, pattern) for pattern in (_LAST, _LOW, _HIGH))
-    several = re.search(r"required content[^.;\n]*?(?:,| and )|需回答[^。\n]*?[、和]", criteria, re.IGNORECASE)
+    content = _REQUIRED.search(criteria)
+    several = content and re.search(r",|，|\band\b|[、和及]", content[1])
     part = None
-    if last is not None and not several:
-        absolute, wider = _ABSOLUTE.search(criteria), _WIDENED.search(criteria)
-        if wider and low is not None and high is not None:
-            part = Part(
-                "price", "number", last, rule="widened", low=low, high=high, tolerance=float(wider[1] or wider[2])
-            )
-        elif _BETWEEN.search(criteria) and low is not None and high is not None:
-            part = Part("price", "number", last, rule="between", low=low, high=high)
-        elif absolute and not absolute[2]:
-            part = Part("price", "number", last, rule="within", tolerance=float(absolute[1]))
-        elif re.search(r"rounding|四舍五入", criteria, re.IGNORECASE):
-            part = Part("price", "number", last)
+    if criteria.strip() and not several:
+        notes = read_notes(clauses(cleaned(_REQUIRED.sub("", criteria).replace("，", "；"))))
+        part = _price(leaves, [note for note in notes if note.kind != "nothing"]) if notes else None
     return Reference((part,) if part else (), group=group, text=text or question, criteria=criteria.strip()[:1000])
 
 
-def _parted(answer: str) -> tuple[str, str]:
-    """An answer without its note on scoring, and the note; an answer that is nothing but a note stays as it is."""
-    match = _NOTE.search(answer)
-    if match is None or match.start() == 0:
-        return answer, ""
-    return answer[: match.start()].rstrip(" ,;(（，；"), answer[match.start() :].lstrip(" ,;")
+def _price(leaves: Mapping[str, float], notes: Sequence[ScoringNote]) -> Part | None:
+    """The latest price among the numbers of a service's answer, as its notes say that it is scored; None if there is
+    not exactly one, or if its notes do not say so.
+    """
+    last, low, high = (_only(leaves, pattern) for pattern in (_LAST, _LOW, _HIGH))
+    # Rounding is allowed beside each of the others, and two of those contradict each other.
+    ruling = [note for note in notes if note.kind != "rounding"]
+    if last is None or not notes or len(ruling) > 1:
+        return None
+    if not ruling:
+        return Part("price", "number", last)
+    note = ruling[0]
+    if note.kind == "tolerance":
+        slack = tolerance_of(note, Decimal(repr(last)), "")
+        return None if slack is None else Part("price", "number", last, rule="within", tolerance=float(slack))
+    if note.kind == "exact":
+        return Part("price", "number", last, rule="exact")
+    if note.kind not in {"day", "wider-day"} or low is None or high is None or low > high:
+        return None
+    if note.kind == "day":
+        return Part("price", "number", last, rule="between", low=low, high=high)
+    wider = 0.0 if note.amount is None else float(note.amount.value)
+    return Part("price", "number", last, rule="widened", low=low, high=high, tolerance=wider)
 
 
-def _number(question: str, text: str, criteria: str) -> Part | None:
-    """The number that an answer is, with its rule; None where it may say more than one number.
+def _part(question: str, published: str, notes: Sequence[ScoringNote]) -> Part | None:
+    """The part that a published answer is; None if it is not one number, one range or one date and nothing else.
 
     Args:
         question: text of the question.
-        text: the answer, cleaned, without a note on scoring.
-        criteria: how the answer is scored.
+        published: the answer, cleaned, without a note on scoring.
+        notes: what its notes on scoring say.
     """
-    mentions = numbers_of(text)
-    # A short text of nothing but the two ends of a range, such as "100 to 110".
-    if len(mentions) == 2 and all(mention.loose for mention in mentions) and len(text) < 40:
-        return _range(text, mentions)
-    # More than a few words, a date, or words before the number may be something else that is asked for.
-    if len(mentions) != 1 or mentions[0].loose or dates_of(text) or len(re.findall(r"[^\W\d_]{2,}", text)) > 4:
+    if dates_of(published):
+        # Notes are about numbers: what they would mean for a date is not known.
+        return None if any(note.kind not in {"nothing", "exact"} for note in notes) else _date(published)
+    stated = quantity(published)
+    if stated is None:
+        # Of a question that asks for a range, the two ends are the answer itself.
+        ends = None if _ASKS_RANGE.search(question) else quantity_range(published)
+        return _range(question, ends, notes) if ends else None
+    unit = _unit(question, stated.unit, stated.value, notes)
+    if unit is None:
         return None
-    if _other_words(text, mentions[0]):
+    return _number(stated.within(unit), _decimals(question, unit), notes)
+
+
+def _number(stated: Quantity, decimals: int | None, notes: Sequence[ScoringNote]) -> Part | None:
+    """A number with the rule that its notes give it; None if they contradict each other or the number."""
+    ruling = [note for note in notes if note.kind not in {"nothing", "rounding", "unit"}]
+    if len(ruling) > 1 or any(note.kind in {"day", "wider-day"} for note in ruling):
         return None
-    mention = mentions[0]
-    unit = text[mention.end - _unit_length(text, mention) :].strip(" .)") or None
-    if unit is None and (asked := _ASKED_UNIT.search(question)):
-        unit = asked[1] or asked[2] or f"{asked[3] or ''}{asked[4] or ''}"
-    value = float(-mention.value if mention.direction < 0 else mention.value)
-    decimals = _decimals(question)
-    if _STRICT.search(criteria):
+    value, unit = float(stated.value), stated.unit or None
+    if not ruling:
+        shown = max(0, -int(Decimal(repr(value)).normalize().as_tuple().exponent))
+        places = stated.places if stated.places > shown else None
+        return Part("answer", "number", value, unit, decimals=decimals, places=places)
+    note = ruling[0]
+    if note.kind == "exact":
         return Part("answer", "number", value, unit, rule="exact")
-    if absolute := _ABSOLUTE.search(criteria):
-        # A tolerance in percent is relative, unless the answer itself is in percent.
-        tolerance = float(absolute[1])
-        if absolute[2] and not mention.share:
-            tolerance = abs(value) * tolerance / 100.0
-        return Part("answer", "number", value, unit, decimals=decimals, rule="within", tolerance=tolerance)
-    if criteria and not re.search(r"rounding|四舍五入|unit|单位", criteria, re.IGNORECASE):
-        # No rule knows the criterion.
+    if note.kind == "tolerance":
+        slack = tolerance_of(note, stated.value, stated.unit)
+        if slack is None:
+            return None
+        return Part("answer", "number", value, unit, decimals=decimals, rule="within", tolerance=float(slack))
+    assert note.range is not None
+    ends = note.range.within(stated.unit)
+    if ends is None or not ends.low <= stated.value <= ends.high:
         return None
-    return Part("answer", "number", value, unit, decimals=decimals)
+    return _between(value, ends, unit)
 
 
-def _range(text: str, mentions: list[NumberMention]) -> Part | None:
-    """Two numbers as the bounds of a right answer; None if they are in the wrong order."""
-    low, high = (float(mention.value) for mention in mentions)
-    if low > high:
+def _range(question: str, ends: QuantityRange, notes: Sequence[ScoringNote]) -> Part | None:
+    """A range, any number of which is right; None if notes say something else than that rounding is allowed."""
+    unit = _unit(question, ends.unit, ends.high, notes)
+    if unit is None or any(note.kind not in {"nothing", "rounding", "unit"} for note in notes):
         return None
-    unit = text[mentions[1].end - _unit_length(text, mentions[1]) :].strip(" .)") or None
-    return Part("answer", "number", (low + high) / 2.0, unit, rule="between", low=low, high=high)
+    return _between(float((ends.low + ends.high) / 2), ends, unit or None)
 
 
-def _other_words(text: str, mention: NumberMention) -> bool:
-    """Whether words before a number, or a comma after it, may be a key point of their own, such as a name."""
-    before = re.sub(
-        r"(?:the answer is|about|approximately|around|约|为|是|大约|答案)\s*:?",
-        "",
-        text[: mention.start],
-        flags=re.IGNORECASE,
-    )
-    return bool(re.search(r"[^\W\d_]{2,}", before)) or "," in text[mention.end :] or ";" in text
+def _between(value: float, ends: QuantityRange, unit: str | None) -> Part:
+    return Part("answer", "number", value, unit, rule="between", low=float(ends.low), high=float(ends.high))
 
 
-def _unit_length(text: str, mention: NumberMention) -> int:
-    """How many characters of a mention are after its last digit: the unit, which was read with the number."""
-    inside = text[mention.start : mention.end]
-    digits = max((i for i, char in enumerate(inside) if char.isdigit()), default=-1)
-    return len(inside) - digits - 1
+def _unit(question: str, stated: str, value: Decimal, notes: Sequence[ScoringNote]) -> str | None:
+    """The unit of an answer, in words: the answer's own, completed by a note or the question; None if they contradict.
+
+    Args:
+        question: text of the question.
+        stated: the words of the unit beside the answer's number; empty without any.
+        value: that number.
+        notes: what the notes on scoring say.
+    """
+    noted = {note.unit for note in notes if note.kind == "unit"}
+    if len(noted) > 1:
+        return None
+    named = noted.pop() if noted else _asked_unit(question)
+    own, other = unit_of(stated), unit_of(named)
+    # A number as large as the scale itself is hardly one of millions of millions.
+    huge = other.scale > 1 and abs(value) >= other.scale
+    if not stated:
+        return None if huge else named
+    if own.currencies and other.currencies and not own.currencies & other.currencies:
+        return None
+    # What stands beside the number and what is asked for complete each other, as "$" and "millions" do.
+    words = stated.casefold().split()
+    if own.scale == 1 and other.scale > 1 and not other.share and all(word in CURRENCIES for word in words):
+        return None if huge else named if other.currencies else f"{stated} {named}"
+    if own.scale == other.scale and other.currencies and all(word in SCALES for word in words):
+        return named
+    return stated
+
+
+def _asked_unit(question: str) -> str:
+    """The unit that a question asks for, in words; empty if it names none."""
+    match = _ASKED_UNIT.search(question)
+    if match is None:
+        return ""
+    asked = match[1] or match[2] or f"{match[3] or ''}{match[4] or ''}"
+    return "%" if asked.casefold() in {"percentage", "百分比", "百分数"} else asked
 
 
 def _date(text: str) -> Part | None:
@@ -192,12 +225,19 @@ def _date(text: str) -> Part | None:
     return None if rest else Part("answer", "date", dates[0].readings[0])
 
 
-def _decimals(question: str) -> int | None:
-    """The decimals that a question asks for; None if it says nothing of them."""
+def _decimals(question: str, unit: str) -> int | None:
+    """The decimals of a number in this unit that a question asks for; None if it says nothing of them, or rounds to a
+    power of ten that no decimals of the unit express.
+    """
     match = _DECIMALS.search(question)
     if match is None:
         return None
-    return 0 if match[3] else _COUNTS.get((match[1] or match[2]).casefold())
+    if not match[3]:
+        return _COUNTS.get((match[1] or match[2]).casefold())
+    nearest = SCALES.get((match[4] or "").casefold())
+    # "The nearest million" of billions is three decimals; a whole number is one in its own unit.
+    places = 0 if nearest is None else round(math.log10(unit_of(unit).scale / nearest))
+    return places if places >= 0 else None
 
 
 def _json(value: object) -> object:

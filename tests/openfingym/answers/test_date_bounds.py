@@ -1,0 +1,119 @@
+"""A bound on a date, an offset from one, and one end of a range are no dates, in English and in Chinese."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openfingym.answers import Part, Reference, decide
+from openfingym.answers.reading.dates import dates_of, doubt
+
+FORMS = {
+    "2024-03-04": ["2024-03-04", "4 March 2024", "March 4, 2024", "March 4th, 2024", "2024/03/04", "2024年3月4日"],
+    "2024-04": ["April 2024", "2024年4月", "April of 2024"],
+    "2024-Q2": ["Q2 2024", "second quarter of 2024", "2024年第二季度"],
+    "2024-H1": ["H1 2024", "2024年上半年"],
+    "2024": ["2024", "2024年", "FY2024", "fiscal year 2024"],
+}
+BEFORE = ["before", "after", "since", "until", "till", "by", "prior to", "no later than", "not later than", "up to"]
+BEFORE += ["no earlier than", "earlier than", "later than", "on or before", "before or on", "not before", "through"]
+BEFORE += ["as late as", "starting", "beginning from", "by the end of", "ahead of", "<", "<=", "≥", "before: "]
+BEFORE += ["不晚于", "早于", "直到", "自", "自从", "不迟于"]
+AFTER = [" or earlier", " or later", " and later", " onwards", " at the latest", ", at the earliest", " (or later)"]
+AFTER += [" to date", " - present", "+", "之前", "以前", "前", "之后", "以后", "起", "为止", "以来", "或以后"]
+VAGUE_BEFORE = ["around", "about", "two days after", "the day before", "the week of", "from", "截至", "大约"]
+VAGUE_AFTER = [" or so", " or thereabouts", "前后", "左右", "的次日", "的前一天"]
+
+
+def date(value: str) -> Reference:
+    return Reference((Part("date", "date", value),))
+
+
+def texts(value: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(FORMS[value])
+
+
+@pytest.mark.parametrize("value", FORMS)
+@pytest.mark.parametrize("word", BEFORE)
+def test_a_bound_before_a_date_is_wrong(value: str, word: str) -> None:
+    for form in FORMS[value]:
+        assert decide(date(value), f"{word} {form}").outcome == "wrong", form
+        assert decide(date(value), f"It was {word} {form}.").outcome == "wrong", form
+
+
+@pytest.mark.parametrize("value", FORMS)
+@pytest.mark.parametrize("word", AFTER)
+def test_a_bound_after_a_date_is_wrong(value: str, word: str) -> None:
+    for form in FORMS[value]:
+        assert decide(date(value), f"{form}{word}").outcome == "wrong", form
+
+
+@pytest.mark.parametrize("value", FORMS)
+@pytest.mark.parametrize(
+    ("before", "after"), [*((word + " ", "") for word in VAGUE_BEFORE), *(("", word) for word in VAGUE_AFTER)]
+)
+def test_what_may_mean_another_date_is_undecided(value: str, before: str, after: str) -> None:
+    for form in FORMS[value]:
+        assert decide(date(value), f"{before}{form}{after}").outcome == "undecided", form
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        ("2024-03-08", "4-8 March 2024"),
+        ("2024-03-08", "4 or 8 March 2024"),
+        ("2024-03-04", "March 4 or 5, 2024"),
+        ("2024-03-04", "2024年3月4日至8日"),
+        ("2024-03-04", "2024-03-04/08"),
+        ("2024-03-04", "2024-03-04 to 2024-03-08"),
+        ("2024-03-04", "between 2024-03-04 and 2024-03-08"),
+        ("2024-Q2", "Q1-Q2 2024"),
+        ("2024-Q2", "first or second quarter of 2024"),
+        ("2024-Q1", "2024年第一、二季度"),
+        ("2024-04", "March-April 2024"),
+        ("2024-04", "March or April 2024"),
+        ("2023", "2023-2024"),
+        ("2023", "2023/24"),
+    ],
+)
+def test_an_end_of_a_range_is_not_right(value: str, answer: str) -> None:
+    assert decide(date(value), answer).outcome != "right"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *FORMS["2024-03-04"],
+        "It was on Monday, March 4, 2024.",
+        "after the close on March 4, 2024",
+        "before the market opened on 2024-03-04",
+        "2024-03-04T16:00:00Z",
+        "2024-03-04 16:00",
+        "as of March 4, 2024",
+        "2024年3月4日收盘后",
+        "reported by Reuters on 2024-03-04",
+        "The filing is dated March 4, 2024, and nothing else is.",
+    ],
+)
+def test_a_date_with_other_words_is_right(answer: str) -> None:
+    assert decide(date("2024-03-04"), answer).outcome == "right"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(FORMS)).flatmap(texts),
+    st.sampled_from([*BEFORE, *VAGUE_BEFORE]),
+    st.text("ab .", max_size=9),
+)
+def test_a_word_of_doubt_counts_only_beside_the_date(form: str, word: str, between: str) -> None:
+    def doubted(text: str) -> str:
+        (mention,) = [
+            m for m in dates_of(text) if form.endswith(text[m.start : m.end]) or text[m.start : m.end] == form
+        ]
+        return doubt(text, mention)
+
+    if form == "2024" or not dates_of(form):
+        return
+    assert doubted(form) == ""
+    assert doubted(f"{word} {form}") in {"bound", "vague"}
+    # A sentence that ended between them took the word with it.
+    assert doubted(f"{word} x{between}. On {form}") == ""
