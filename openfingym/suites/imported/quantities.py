@@ -87,7 +87,7 @@ def quantity(text: str) -> Quantity | None:
         return None
     mentions = numbers_of(stated)
     # Exactly one number, and nothing before it: "about", "over" and "fell by" change what it says.
-    if len(mentions) != 1 or mentions[0].loose or mentions[0].direction < 0 or mentions[0].start:
+    if len(mentions) != 1 or mentions[0].loose or mentions[0].doubt or mentions[0].direction < 0 or mentions[0].start:
         return None
     mention = mentions[0]
     digits = [at for at, char in enumerate(stated[: mention.end]) if char.isdigit()]
