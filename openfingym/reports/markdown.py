@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from openfingym.reports.report import Report
     from openfingym.reports.text_table import TextTable
 
-_MARKUP = re.compile(r"[\\`*_{}\[\]#|$~@^]|:(?=//)|:(?=\w+:)|(?<=www)\.|^[-+=](?=\s)|^\d+(?=[.)]\s)")
+_MARKUP = re.compile(r"[\\`*_{}\[\]#|$~@^]|:(?=//)|:(?=\w+:)|(?<=www)\.|^[-+=](?=[-\s])|^-$|^\d+(?=[.)]\s)")
 """Signs that are markup for some readers; a backslash makes them plain. A dash or a number may begin a list."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 

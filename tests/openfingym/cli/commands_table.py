@@ -149,6 +149,10 @@ COMMANDS: Mapping[str, Command] = {
                 "--labels token": ("kinds.start.Given labels=token",),
                 "--features token": ("kinds.start.Given features=token",),
                 "--target zz": ("kinds.start.Given target='zz'",),
+                "--dry-run": (
+                    "-packages.scaffold.new_task",
+                    "cli.printable.say text='nothing was written; leave out --dry-run to write the task'",
+                ),
             },
         },
     ),
@@ -320,6 +324,7 @@ COMMANDS: Mapping[str, Command] = {
             "--program file.jsonl": ("agents.resolve program=file.jsonl",),
             "--command zzcommand": ("agents.resolve command=['zzcommand']",),
             "--files folder": ("agents.resolve files=folder",),
+            "--mount folder": ("agents.resolve mount=folder",),
             "--model zzmodelname": ("models.spec.ModelSpec.parse name='zzmodelname'",),
             "--backend inline": ("rollouts.launcher.Launcher.for_tasks backend='inline'",),
             "--seed 7": ("rollouts.launcher.Launcher.for_tasks.run seed=7",),
@@ -430,6 +435,7 @@ COMMANDS: Mapping[str, Command] = {
                 "--plan file.jsonl": ("rollouts.plan.Plan.read path=file.jsonl",),
             },
         },
+        returns={"rollouts.running.run": []},
     ),
     "score": Command(
         "score --task fx-forecast --submission file.jsonl --truth file.jsonl",
@@ -481,7 +487,11 @@ COMMANDS: Mapping[str, Command] = {
             "--html file.jsonl": ("files.whole.store_errors path=file.jsonl",),
             "--csv file.jsonl": ("files.whole.store_errors path=file.jsonl",),
             "--by backend": ("reports.report.make_report by=('backend',)",),
-            "--tasks": ("reports.tables.tables_of names=('skill', 'paper', 'pass', 'cost', 'boundaries', 'tasks')",),
+            "--tasks": ("'paper', 'pass', 'cost', 'boundaries', 'tasks')",),
+            "--latex": ("reports.report.make_report.to_latex each_task=False",),
+            "--markdown": ("reports.report.make_report.to_markdown each_task=False",),
+            "--key zzkey": ("fails: UsageError: zzkey: neither a public key nor a file with one",),
+            "--isolated-only": ("reports.runs.find_runs isolated_only=True",),
             "--cutoff m=2023-10": ("reports.report.make_report cutoffs={'m': <models.cutoffs.require_cutoff>}",),
             "--with-hidden": ("reports.report.make_report with_hidden=True",),
             "--json": ("cli.render.print_json value=<reports.report.make_report.to_dict>",),
@@ -531,7 +541,7 @@ COMMANDS: Mapping[str, Command] = {
                 "reports.rollout.pages.write_page path=new",
                 "reports.rollout.pages.is_file_name place=new",
             ),
-            "--json": ("cli.render.print_json value=[<results.run_folder.read_run.to_dict??>]",),
+            "--json": ("cli.render.print_json value=[<verifiers.backing.as_believed.to_dict??>]",),
         },
     ),
     "export minari": Command(
@@ -887,7 +897,8 @@ COMMANDS: Mapping[str, Command] = {
                 "fails: UsageError: zzkey: neither a public key nor a file with one ([Errno 2] No such fi",
             ),
             "--checkpoint new": ("verifiers.log_tiles.read_note path=new",),
-            "--opened new": ("cli.printable.say err=True",),
+            "--opened new": ("file.jsonl: a score is computed again of a run's folder",),
+            "--unpinned": ("cli.printable.say text='file.jsonl: the receipt holds, under its own key'",),
             "--json": ("cli.render.print_json",),
         },
         {
@@ -895,6 +906,18 @@ COMMANDS: Mapping[str, Command] = {
                 "--log zzlog": ("verifiers.log_tiles.require_consistent log='zzlog'",),
             },
         },
+        returns={"verifiers.known_logs.pinned_key": None},
+    ),
+    "receipt trust": Command(
+        "receipt trust token",
+        {
+            "--remove": (
+                "verifiers.known_logs.distrust key=<receipts.keys.PublicKey.parse>",
+                "-verifiers.known_logs.trust",
+            ),
+            "--json": ("cli.render.print_json value=[]",),
+        },
+        returns={"verifiers.known_logs.all_known_keys": {}},
     ),
     "verifier collect": Command(
         "verifier collect folder --verifier http://127.0.0.1:9",

@@ -43,7 +43,7 @@ def test_a_list_fits_a_terminal_of_120_columns(state: Path) -> None:
     lines = _on_terminal(command, columns=120)
     assert max(map(len, lines)) <= 120
     assert any(line.split()[:1] == ["question"] and "deadline (UTC)" in line for line in lines), "not a table"
-    assert any("scored" in line and "2025-10-05 15:59" in line and "SIMULATED" in line for line in lines)
+    assert any("scored" in line and "2025-10-05 15:59" in line and "REPLAYED" in line for line in lines)
 
 
 def test_a_list_of_nothing_says_so(state: Path) -> None:

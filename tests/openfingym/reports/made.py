@@ -56,7 +56,7 @@ OWN_DATA = (
 """Six tasks on data of their own, so that a report on them may speak of other tasks."""
 APART = (
     *("fx-forecast", "treasury-forecast", "equity-forecast", "crypto-forecast", "commodity-forecast", "lob-forecast"),
-    *("nifty50-forecast", "tsfm-forecast", "yield-curve-forecast", "stock10-forecast"),
+    *("event-forecast", "polymarket-forecast"),
 )
 """Tasks of forecasting that share no data."""
 HOSTILE = "</script></style><img src=x onerror=alert(1)>\"'&amp;<b>[/red]"
