@@ -97,7 +97,7 @@ class DockerBackend:
         docker_container.check_readable(job)
         with (
             views.view(job.task_files) as shown,
-            views.view({} if job.brought is None else {BROUGHT: job.brought}) as brought,
+            contextlib.nullcontext({}) if job.brought is None else views.view({BROUGHT: job.brought}) as brought,
             docker_engine.failures(),
             owned_directory.owned_directory() as folder,
             docker_engine.client(engine.api_version) as api,
