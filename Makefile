@@ -11,8 +11,8 @@ BIN := $(VENV)/bin
 AGENT ?= ridge
 # EXTRA=ci: PyTorch and esig too, which a few tests of the rest compare with.
 EXTRA ?= dev
-# Decides the order in which the rest is tried; pytest prints it, and `make rest SEED=...` repeats it.
-SEED ?= $(shell date +%s)
+# Decides the order in which the rest is tried: each commit's own. Pytest prints it; `make rest SEED=...` takes another.
+SEED ?= $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 # Many tests wait for a program or a server: two processes more than there are cores.
 PROCESSES ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder

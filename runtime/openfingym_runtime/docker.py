@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
@@ -97,7 +98,7 @@ class DockerBackend:
         docker_container.check_readable(job)
         with (
             views.view(job.task_files) as shown,
-            contextlib.nullcontext({}) if job.brought is None else views.view({BROUGHT: job.brought}) as brought,
+            _view_of(job.brought) as brought,
             docker_engine.failures(),
             owned_directory.owned_directory() as folder,
             docker_engine.client(engine.api_version) as api,
@@ -111,7 +112,7 @@ class DockerBackend:
             user = own_user() if engine.own_users else NOBODY
             deadline = time.time() + job.limits.timeout_s
             config = docker_container.config(
-                replace(job, task_files=shown, brought=brought.get(BROUGHT)),
+                replace(job, task_files=shown, brought=brought),
                 engine.image_id,
                 engine.image_environment,
                 program,
@@ -235,6 +236,16 @@ def _remove(api: APIClient, name: str) -> bool:
         if error.status_code != 409:  # 409: somebody else is removing it at this moment
             raise
     return True
+
+
+@contextlib.contextmanager
+def _view_of(brought: Path | None) -> Iterator[Path | None]:
+    """A folder that the user brought along, in a neutral place; None without one, for which nothing is made."""
+    if brought is None:
+        yield None
+        return
+    with views.view({BROUGHT: brought}) as shown:
+        yield shown[BROUGHT]
 
 
 def _execute(api: APIClient, container: str, job: Job) -> Outcome:
