@@ -200,9 +200,14 @@ class ModelRoute:
             ModelUnavailableError: the endpoint does not answer our own request either.
             ModelRefusedError: it answers ours, so that it was the program's request.
         """
-        if isinstance(error, ModelRefusedError) and (error.reason != "bad-request" or self._works):
+        reason = error.reason if isinstance(error, ModelRefusedError) else "bad-request"
+        if reason not in {"bad-request", "settings"} or (isinstance(error, ModelRefusedError) and self._works):
             return
-        sampling = replace(self._sampling, reply_tokens=min(PROBE_TOKENS, self._sampling.reply_tokens))
+        # What is said to be wrong with the plan's settings is asked with them, and all else with as little as can be.
+        most = self._sampling.reply_tokens
+        sampling = (
+            self._sampling if reason == "settings" else replace(self._sampling, reply_tokens=min(PROBE_TOKENS, most))
+        )
         try:
             await self._session.asker.complete(PROBE, (), sampling)
         except ModelRefusedError as refused:

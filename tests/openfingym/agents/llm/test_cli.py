@@ -270,7 +270,8 @@ def test_whose_failure_it_is(run: Run, script: Script, state: str, boundary: str
 @pytest.mark.sandbox
 def test_what_the_endpoint_refuses_is_told(run: Run) -> None:
     def script(body: Json, number: int) -> Json | tuple[int, Json]:
-        return refusal("maximum context length is 5") if "long" in json.dumps(body) else HELLO(body, number)  # type: ignore[return-value]
+        said = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+        return refusal(said) if "long" in json.dumps(body) else HELLO(body, number)  # type: ignore[return-value]
 
     program = "status, found = ask('long')\nassert status == 400\nprint(found['error']['code'], ask('x')[0], submit())"
     left, _ = run(program, script)
