@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.published.printed import table_4
 from openfingym.reports.paper_table import paper_table, reward_table
+from openfingym.reports.printed import table_4
 from openfingym.reports.report import make_report
 from openfingym.rollouts import Plan
 from tests.openfingym.reports.made import failed, runs, scored

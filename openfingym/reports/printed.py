@@ -53,7 +53,7 @@ class PrintedTable:
 @functools.cache
 def table_4() -> PrintedTable:
     """Table 4 of the paper on OpenFinGym: four models, one program each, in four families."""
-    file = resources.files("openfingym.published") / "tables" / "openfingym-table-4.toml"
+    file = resources.files("openfingym.reports") / "openfingym-table-4.toml"
     stated = tomllib.loads(file.read_text(encoding="utf-8"))
     families = {name: PrintedFamily(tuple(one["tasks"]), one["count"]) for name, one in stated["families"].items()}
     rows = [
