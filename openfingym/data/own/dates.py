@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -142,8 +143,8 @@ def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
 
     unit = epoch_unit(cells)
     if unit is not None:
-        # Whole numbers by way of integers: a float64 has no room for nanoseconds.
-        whole = [int(cell) if float(cell) > 2.0**53 else round(float(cell)) for cell in cells]
+        # By way of decimals: a float64 has no room for nanoseconds, and a text may be "1.6725312e18".
+        whole = [int(Decimal(str(cell).strip())) for cell in cells]
         return pd.DatetimeIndex(np.array(whole, dtype=np.int64) * (10**9 // EPOCHS[unit])).as_unit("ns")
     if cells.dtype.kind in "iuf":
         raise DataError(f"{path}, column {cells.name!r}: numbers, not dates; write dates as 2024-01-31")

@@ -124,6 +124,7 @@ def test_levels_of_several_tickers(tmp_path: Path) -> None:
          ("price", "total_volume"), DAYS[:2]),
         ("unix,close\n1672531200,1\n1672534800,2\n", ("close",), HOURS[:2]),
         ("ts,close\n1672531200000,1\n1672534800000,2\n", ("close",), HOURS[:2]),
+        ("ts,close\n1.6725312e18,1\n 1.6725348e18 ,2\n", ("close",), HOURS[:2]),
         # Midnights of exchanges in two zones are days.
         ("date,name,close\n2024-01-02T00:00:00-05:00,A,1\n2024-01-02T00:00:00+09:00,B,2\n", ("A", "B"), DAYS[:1]),
         ("Instrument,Date,Price Close\nVOD.L,2024-01-02T00:00:00Z,1\nVOD.L,2024-01-03T00:00:00Z,2\n", ("VOD.L",),
