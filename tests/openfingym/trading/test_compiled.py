@@ -415,16 +415,16 @@ def test_more_rows_than_there_are_are_refused() -> None:
         account.run([Decision(orders=(Order(0, Side.BUY, 1.0, client_id="a"),))])
 
 
-def test_a_second_process_starts_in_a_second() -> None:
+def test_a_second_process_compiles_nothing_again() -> None:
     code = (
-        "import time, numpy as np; began = time.process_time()\n"
+        "import numpy as np\n"
         "from openfingym.trading.compiled.account import CORE, CompiledAccount\n"
         "from openfingym.data.bars import Bars\n"
         "from openfingym.trading.market import MarketRules\n"
         "x = np.full((5, 1), 10.0); t = np.datetime64('2020-01-01', 'ns') + np.arange(5)\n"
         "bars = Bars.from_arrays(t, ['a'], open=x, high=x, low=x, close=x, volume=x)\n"
         "CompiledAccount(bars, MarketRules(), cash=1.0)\n"
-        "print(time.process_time() - began, sum(CORE.stats.cache_misses.values()))"
+        "print(sum(CORE.stats.cache_misses.values()))"
     )
     path = os.pathsep.join(filter(None, sys.path))
     CompiledAccount(bars_of(np.random.default_rng(0), 5, 1), MarketRules(), cash=1.0)  # this process is the first
@@ -435,9 +435,7 @@ def test_a_second_process_starts_in_a_second() -> None:
         capture_output=True,
         text=True,
     )
-    seconds, misses = map(float, done.stdout.split())
-    assert misses == 0, "the first one's cache was used"
-    assert seconds < 6.0, "CPU seconds; one on an idle machine, and twenty where it is compiled again"
+    assert int(done.stdout) == 0, "the first one's cache was used"
 
 
 def test_all_is_compiled_once() -> None:

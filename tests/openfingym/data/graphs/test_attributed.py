@@ -1,7 +1,6 @@
 """Simulated graphs: the sizes of the published ones, and anomalies that came about as there."""
 
 import dataclasses
-import time
 import tracemalloc
 
 import numpy as np
@@ -150,11 +149,8 @@ def test_anomalies_are_no_block_of_nodes(made):
     assert positions.mean() == pytest.approx(23_831 / 2, rel=0.08)
 
 
-def test_the_largest_graph_builds_fast_and_small():
-    """Measured 0.1 s and 34 MB; a dense adjacency alone would be 4.5 GB."""
-    start = time.process_time()
-    simulate_graph(attributed_graph("yelpchi"), 1)
-    assert time.process_time() - start < 5.0
+def test_the_largest_graph_builds_small():
+    """Measured: 34 MB; a dense adjacency alone would be 4.5 GB."""
     tracemalloc.start()
     graph = simulate_graph(attributed_graph("yelpchi"), 1).graph
     assert len(graph.adjacency[1]) == 2 * graph.edge_count

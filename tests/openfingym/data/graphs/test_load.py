@@ -119,9 +119,7 @@ def test_rows_of_sparse_features():
 # ---- the size of YelpChi
 
 PROGRAM = """
-    import time
     from pathlib import Path
-    start = time.process_time()
     import numpy as np
     from openfingym.data.loaded_graphs import load_graph
     from openfingym.metrics.classification import auroc
@@ -135,17 +133,16 @@ PROGRAM = """
     # Not getrusage: its peak includes the parent's memory at the fork.
     status = Path("/proc/self/status").read_text().splitlines()
     (peak,) = [line.split()[1] for line in status if line.startswith("VmHWM")]
-    print(graph.nodes, value, time.process_time() - start, peak)
+    print(graph.nodes, value, peak)
 """
 
 
-def test_loading_and_scoring_yelpchis_size_takes_seconds_and_little_memory():
+def test_loading_and_scoring_yelpchis_size_takes_little_memory():
     """In a process of its own, so that the memory is that of this alone."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, check=True, timeout=120
     )
-    nodes, value, seconds, peak_kb = map(float, done.stdout.split())
+    nodes, value, peak_kb = map(float, done.stdout.split())
     assert nodes == 23_831
     assert 0.3 < value < 1.0
-    assert seconds < 8.0
     assert peak_kb < 400_000

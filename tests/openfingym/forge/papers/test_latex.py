@@ -18,7 +18,7 @@ def test_what_is_opened_and_never_closed_is_looked_for_once(opening: str, monkey
     started = time.process_time()
     assert next(block.text for block in latex.blocks(r"\begin{document}" + source)) == "A paper."
     # Looked for by every opening, the end takes a thousand times the text, 2 GB.
-    assert time.process_time() - started < 1.0
+    assert time.process_time() - started < 5.0
 
 
 def test_environments_are_told_from_what_stands_around_them() -> None:

@@ -29,15 +29,20 @@ STEP: dict[str, Any] = {"type": "step", "data": {"action": []}}
 RESET: dict[str, Any] = {"type": "reset", "data": {"seed": 5}}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def action(store_home: Path) -> None:
+    """Every step holds its cash, with a number for each column of the task."""
+    shape = make(TASK).action_space.shape
+    assert shape is not None
+    STEP["data"]["action"] = [0.0] * shape[0]
+
+
 @pytest.fixture(scope="module")
 def server(store_home: Path) -> Iterator[Server]:
     def made() -> Any:
         return application(Served([TASK, OTHER]), Guard("127.0.0.1"), sessions=20, idle_s=600.0)
 
     with served(made) as running:
-        shape = make(TASK).action_space.shape
-        assert shape is not None
-        STEP["data"]["action"] = [0.0] * shape[0]
         yield running
 
 
