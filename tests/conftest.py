@@ -40,7 +40,10 @@ from tests.owned_folders import contents, owned_folders
 from tests.warm_verifiers import WarmVerifiers
 
 HARBOR = "harbor==0.24.0"
-LONGEST = ("test_end_to_end.py", "verifier/test_deferred_real.py", "verifier/test_workers.py")
+LONGEST = {
+    Path(__file__).parent / name
+    for name in ("test_end_to_end.py", "verifier/test_deferred_real.py", "verifier/test_workers.py")
+}
 """Files of minutes each on a busy machine, most of it waiting, that would be among the last: alone at the end, they
 would keep one process while the others have nothing to do."""
 
@@ -228,7 +231,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.nodeid.partition("[")[0] in slow:
             item.add_marker(pytest.mark.rest)
     config.stash[sweeps.COLLECTED] = {item.nodeid: item.get_closest_marker("rest") is not None for item in items}
-    items.sort(key=lambda item: item.path.relative_to(Path(__file__).parent).as_posix() not in LONGEST)
+    items.sort(key=lambda item: item.path not in LONGEST)
     reasons = {"docker": _docker_unavailable, "sandbox": _sandbox_unavailable}
     if os.environ.get("OPENFINGYM_REQUIRE_DOCKER"):
         return

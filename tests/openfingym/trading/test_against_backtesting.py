@@ -16,16 +16,12 @@ it ends their run, and prices stay in a range in which it cannot happen.
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from openfingym.trading.market import MarketRules
 from openfingym.trading.orders import EventKind, Order, OrderType, Reason, Side
 from openfingym.trading.simulator import Simulator
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import backtesting
-import pandas as pd
 
 CASH = 10_000.0
 PATIENCE = 3
@@ -99,6 +95,9 @@ def our_run(bars, decide):
 
 
 def their_run(bars, decide):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import backtesting  # here: it takes as long as all that other tests import
     trace, born = [], {}
 
     class Replay(backtesting.Strategy):
