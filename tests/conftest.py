@@ -226,9 +226,9 @@ def _all_files(config: pytest.Config) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that `make test` leaves out, begin with the files that take longest, and skip what this machine
     cannot run, unless CI requires it."""
-    slow = sweeps.slow_functions()
+    slow = sweeps.slow()
     for item in items:
-        if item.nodeid.partition("[")[0] in slow:
+        if sweeps.is_slow(item.nodeid, slow):
             item.add_marker(pytest.mark.rest)
     config.stash[sweeps.COLLECTED] = {item.nodeid: item.get_closest_marker("rest") is not None for item in items}
     items.sort(key=lambda item: item.path not in LONGEST)

@@ -4,7 +4,7 @@ Wall time says little where processes share cores. What a test costs is the time
 it and of those that have ended there, its fixtures included; a fixture that several tests share is the first one's.
 What is no descendant, such as a container, is not seen. Linux only.
 
-Cases of more than 0.75 s belong in ``slow.txt`` (see :mod:`tests.sweeps`); those of other functions are named.
+Cases of more than 0.5 s belong in ``slow.txt`` (see :mod:`tests.sweeps`); those of other functions are named.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests import sweeps
 
 PROPERTY = "processor seconds"
 MOST = 30
-SLOW_S = 0.75
+SLOW_S = 0.5
 _before: dict[str, float] = {}
 _spent: Counter[str] = Counter()
 _slowest: dict[str, float] = {}
@@ -81,7 +81,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for name, spent in sort.most_common(MOST):
             terminalreporter.write_line(f"{spent:8.1f} s  {name}")
         terminalreporter.write_line("")
-    known = sweeps.slow_functions()
+    known = sweeps.slow()
     for function, slowest in sorted(_slowest.items(), key=lambda one: -one[1]):
-        if slowest > SLOW_S and function not in known:
+        if slowest > SLOW_S and not sweeps.is_slow(function, known):
             terminalreporter.write_line(f"{slowest:8.1f} s  {function} is slow, and not in slow.txt")

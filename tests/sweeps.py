@@ -1,8 +1,8 @@
 """Which tests belong to `make test`, and which to the rest of `make test-all`: the same every day, for everybody.
 
 A test of the rest has the mark ``rest``. Of a long sweep of cases, `make test` tries a fixed part, and the rest has the
-others: a case in it differs little from its neighbours, and what could break is found by several. The functions in
-``slow.txt`` are the rest's whole, for they take long or need what only the extra ``ci`` installs.
+others: a case in it differs little from its neighbours, and what could break is found by several. The functions and
+files in ``slow.txt`` are the rest's whole, for they take long or need what only the extra ``ci`` installs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,18 @@ def _case(case: Any, fixed: bool) -> ParameterSet:
     return ParameterSet(values, marks if fixed else [*marks, pytest.mark.rest], name)
 
 
-def slow_functions() -> set[str]:
-    """The functions whose tests are the rest's, as they begin a test's name: ``tests/test_surface.py::test_...``."""
+def slow() -> set[str]:
+    """The files and functions whose tests are the rest's, as they begin a test's name: ``tests/test_surface.py`` or
+    ``tests/test_surface.py::test_...``."""
     lines = (FOLDER / "slow.txt").read_text().splitlines()
     return {f"{FOLDER.name}/{line}" for line in lines if line and not line.startswith("#")}
+
+
+def is_slow(name: str, known: set[str]) -> bool:
+    """Whether a test or a function is the rest's.
+
+    Args:
+        name: as pytest has it.
+        known: what :func:`slow` gave.
+    """
+    return not known.isdisjoint({name.partition("[")[0], name.partition("::")[0]})
