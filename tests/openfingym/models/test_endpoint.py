@@ -296,7 +296,7 @@ def test_what_is_no_answer_at_all_is_quoted_without_the_key(kind: str, page: str
             pass
 
     async def once(url: str) -> None:
-        async with ModelEndpoint(url, KEY, patience_s=0.2, loopback=True) as endpoint:
+        async with ModelEndpoint(url, KEY, patience_s=2.0, loopback=True) as endpoint:
             await endpoint.model("m", stream=streamed).complete(HELLO)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
