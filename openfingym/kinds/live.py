@@ -89,11 +89,14 @@ def session_terms(contract: LiveContract, duration_s: int | None = None) -> Sess
     """
     interval = contract.interval_s
     if duration_s is not None:
-        interval, rest = divmod(duration_s, contract.steps)
-        if rest or not contract.steps <= duration_s <= min(contract.longest_s, 60 * contract.steps):
+        steps = contract.steps
+        interval, rest = divmod(duration_s, steps)
+        longest = min(contract.longest_s, 60 * steps)
+        if rest or not steps <= duration_s <= longest:
+            near = {min(max(whole, 1), longest // steps) * steps for whole in (interval, interval + (rest > 0))}
             raise UsageError(
-                f"a session cannot last {duration_s} s; expected a multiple of {contract.steps} s, since it has "
-                f"{contract.steps} bars of whole seconds, up to {min(contract.longest_s, 60 * contract.steps)} s"
+                f"a session cannot last {duration_s} s; expected a multiple of {steps} s, since it has {steps} bars of "
+                f"whole seconds, up to {longest} s: such as {' s or '.join(map(str, sorted(near)))} s"
             )
     return SessionTerms(
         contract.symbols,

@@ -18,7 +18,7 @@ RECENT = 256
 
 
 class BookTop(NamedTuple):
-    """The best levels of an order book at one update of it."""
+    """The best levels of an order book at one update of it. Beyond the last level of a side nothing is known."""
 
     bids: tuple[Level, ...]
     """(price, size) of at most :data:`SHOWN` levels, the highest price first."""
@@ -33,29 +33,40 @@ class BookTop(NamedTuple):
 
 
 class BookSide:
-    """Levels of one side, sorted by price, the best first.
+    """The levels of one side that are known, sorted by price, the best first.
+
+    A whole book that the venue cut off says nothing of what lies beyond its outermost level. Changes out there tell one
+    level each and not those between, so they are left out until another whole book reaches as far.
 
     Args:
         sign: -1 for bids and 1 for asks. Prices are stored times it, so that the lowest stored one is the best of
             either side.
     """
 
-    __slots__ = ("keys", "sign", "sizes")
+    __slots__ = ("keys", "least", "outermost", "sign", "sizes")
 
     def __init__(self, sign: int) -> None:
         self.sign = sign
         self.keys: list[float] = []
         self.sizes: dict[float, float] = {}
+        self.outermost = inf
+        """The outermost price that is known, times the sign; infinite where the whole side is."""
+        self.least = 0
+        """With fewer levels, the best price is near the outermost one that is known: half as many as the whole book
+        had; 0 where the whole side is known.
+        """
 
     def change(self, levels: tuple[Level, ...]) -> bool:
         """Set levels to their new sizes; return whether that changed one of the best :data:`SHOWN`."""
-        keys, sizes, sign = self.keys, self.sizes, self.sign
+        keys, sizes, sign, outermost = self.keys, self.sizes, self.sign, self.outermost
         # The last shown level from before the changes will do: one behind it can come into view only when one that was
         # in view goes, which counts by itself.
         edge = keys[SHOWN - 1] if len(keys) >= SHOWN else inf
         visible = False
         for price, size in levels:
             key = sign * price
+            if key > outermost:
+                continue
             if size:
                 if key not in sizes:
                     insort(keys, key)
@@ -69,10 +80,13 @@ class BookSide:
             visible = visible or key <= edge
         return visible
 
-    def replace(self, levels: tuple[Level, ...]) -> None:
-        """Put other levels in the place of all."""
+    def replace(self, levels: tuple[Level, ...], most: int) -> None:
+        """Put the levels of a whole book, which has ``most`` at most, in the place of all; 0 for any number."""
         self.sizes = {self.sign * price: size for price, size in levels if size}
         self.keys = sorted(self.sizes)
+        cut = 0 < most <= len(levels)
+        self.outermost = max(self.sign * price for price, _ in levels) if cut else inf
+        self.least = (len(self.keys) + 1) // 2 if cut else 0
 
     def top(self) -> tuple[Level, ...]:
         """The best levels."""
@@ -89,13 +103,19 @@ class LocalBook:
 
     Where the venue gives no numbers, each whole book starts anew. What shows that something is wrong (crossed sides, a
     change older than one before it) makes such a book stale until the next whole one.
+
+    Beyond the outermost levels of a whole book that the venue cut off, nothing is known. The book :attr:`wants_whole`
+    one before the best price comes there, and goes on meanwhile. If no level that is known is left of a side, it is
+    stale.
     """
 
     __slots__ = (
+        "_applied",
         "_asks",
         "_base",
         "_bids",
         "_broken",
+        "_near",
         "_recent",
         "_waiting",
         "reason",
@@ -121,12 +141,20 @@ class LocalBook:
         self._broken = True  # whether only a whole book helps, as no change connects to what is here
         self._base = 0  # time of the last whole book; needed where the venue gives no numbers
         self._waiting: list[Depth] = []  # changes behind a gap, sorted by `last`
+        self._near = False  # whether the best price is near the outermost one that is known
+        # Changes that were applied since then, up to the last one: the next whole book may be older than they are.
+        self._applied: deque[Depth] = deque(maxlen=WAITING)
         self._recent: deque[Depth] = deque(maxlen=RECENT)
 
     @property
     def stale(self) -> bool:
         """Whether updates are missing."""
         return bool(self.reason)
+
+    @property
+    def wants_whole(self) -> bool:
+        """Whether the venue should send a whole book: this one is stale, or soon will be."""
+        return self.seen and (self._near or bool(self.reason))
 
     def lost(self, reason: str) -> None:
         """Updates may be missing from now on.
@@ -135,6 +163,7 @@ class LocalBook:
             reason: why they may be missing, in words for people.
         """
         if self.seen:
+            self._applied.clear()
             self._stale(reason)
 
     def apply(self, depth: Depth) -> bool:
@@ -158,15 +187,21 @@ class LocalBook:
         connect to them: the book stays stale, and the changes go on waiting.
         """
         if depth.last:
-            if depth.last < self.sequence or (depth.last == self.sequence and not self.reason):
+            if depth.last == self.sequence and not self.wants_whole:
                 return False
+            if depth.last < self.sequence:
+                if not self._applied or self._applied[0].first > depth.last + 1:
+                    return False
+                # What was applied to this book since the venue made the other one is applied to that as well.
+                self._waiting[:0] = self._applied
         elif depth.time and depth.time < self.time:
             return False
-        self._bids.replace(depth.bids)
-        self._asks.replace(depth.asks)
+        self._bids.replace(depth.bids, depth.most)
+        self._asks.replace(depth.asks, depth.most)
         self.sequence, self.time, self._base = depth.last, max(depth.time, self.time), depth.time
         self._recent.clear()
-        self._broken = False
+        self._applied.clear()
+        self._broken = self._near = False
         return self._connect(both=True)
 
     def _numbered(self, change: Depth) -> bool:
@@ -176,6 +211,8 @@ class LocalBook:
             moved = self._bids.change(change.bids), self._asks.change(change.asks)
             self.sequence = change.last
             self.time = max(self.time, change.time)
+            if self._near:
+                self._applied.append(change)
             return self._show(*moved)
         insort(self._waiting, change, key=_last)
         if len(self._waiting) > WAITING:
@@ -202,6 +239,8 @@ class LocalBook:
                 asks |= self._asks.change(change.asks)
                 self.sequence = change.last
                 self.time = max(self.time, change.time)
+                if self._near:
+                    self._applied.append(change)
         self._waiting = [change for change in self._waiting if change.last > self.sequence]
         if self._waiting:
             self.reason = f"changes {self.sequence + 1} to {self._waiting[0].first - 1} are missing"
@@ -230,6 +269,11 @@ class LocalBook:
         if best_bid and best_ask and -best_bid[0] >= best_ask[0]:
             return self._break(f"crossed: bid {-best_bid[0]}, ask {best_ask[0]}")
         if bids or asks:
+            if len(best_bid) < self._bids.least or len(best_ask) < self._asks.least:
+                self._near = True
+                if not (best_bid and best_ask) and (used_up := self._used_up()):
+                    self._broken = True
+                    return self._stale(used_up)
             top = self.top
             self.top = BookTop(
                 self._bids.top() if bids else top.bids,
@@ -240,8 +284,15 @@ class LocalBook:
             )
         return True
 
+    def _used_up(self) -> str:
+        """Which side has no level left that is known, while there may be unknown ones; empty where none."""
+        sides = (("bids", self._bids), ("asks", self._asks))
+        used_up = [name for name, side in sides if side.least and not side.keys]
+        return f"none is left of the {' and '.join(used_up)} that are known" if used_up else ""
+
     def _break(self, reason: str) -> bool:
         self._broken = True
+        self._applied.clear()
         return self._stale(reason)
 
     def _stale(self, reason: str) -> bool:
@@ -257,6 +308,9 @@ class LocalBook:
             self.sequence,
             self.time,
             *([[side.sign * key, side.sizes[key]] for key in side.keys] for side in (self._bids, self._asks)),
+            *([repr(side.outermost), side.least] for side in (self._bids, self._asks)),
+            self._near,
+            [list(change) for change in self._applied],
             [list(change) for change in self._waiting],
         ]
 

@@ -49,7 +49,7 @@ class MarketSink(Protocol):
         """The last trade before the oldest gap; None without a gap."""
 
     def wants_book(self, symbol: str) -> bool:
-        """Whether the symbol's book is unusable until a whole one comes."""
+        """Whether the symbol's book is unusable until a whole one comes, or soon will be."""
 
 
 class Gaps:

@@ -43,7 +43,7 @@ TIME_EACH_S = 300.0
 RENEWALS = 2
 """How often a silent channel is subscribed anew before the connection is given up."""
 BOOK_WAIT_S = 1.0
-"""Seconds after which a book is asked for again whose answer did not connect to the changes."""
+"""Seconds after a whole book of a symbol until another is asked for, as that did not connect or was soon used up."""
 
 
 class Ingest:
@@ -329,12 +329,10 @@ class Ingest:
 
     # Books
 
-    def _want_book(self, symbol: str, now: int, wait_s: float = 0.0) -> None:
-        if self._questions.pending("book", symbol):
-            return
-        request = self.feed.ask_book(symbol)
-        if request is not None:
+    def _want_book(self, symbol: str, now: int) -> None:
+        if not self._questions.pending("book", symbol) and (request := self.feed.ask_book(symbol)) is not None:
             self._tell_seldom("resync", symbol, "the book is asked for anew")
+            wait_s = max(0, self._not_before.get(f"book {symbol}", 0) - now) / SECOND
             self._questions.put("book", symbol, [request], now, wait_s=wait_s)
 
     def _ask_books(self, now: int) -> None:
@@ -361,9 +359,10 @@ class Ingest:
         elif asked.purpose == "trades":
             self._gaps.answered(symbol, feed.read_trades(symbol, body), asked.asked, at)
         elif asked.purpose == "book":
+            self._not_before[f"book {symbol}"] = now + int(BOOK_WAIT_S * SECOND)
             self.state.apply(feed.read_book(symbol, body), at)
             if self.state.wants_book(symbol):  # older than the changes that wait for it
-                self._want_book(symbol, now, BOOK_WAIT_S)
+                self._want_book(symbol, now)
         else:
             self._latest(feed.read_latest(body), asked.asked, at)
 

@@ -196,9 +196,8 @@ class MarketState:
         return self._market(symbol).quoted
 
     def wants_book(self, symbol: str) -> bool:
-        """Whether the symbol's book is unusable until the venue sends a whole one."""
-        book = self._market(symbol).book
-        return book.seen and book.stale
+        """Whether the symbol's book is unusable until the venue sends a whole one, or soon will be."""
+        return self._market(symbol).book.wants_whole
 
     def bars(self, symbol: str) -> BarBuilder:
         """The bars of a symbol, of all intervals."""

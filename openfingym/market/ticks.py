@@ -67,6 +67,9 @@ class Depth(NamedTuple):
     time: int
     whole: bool
     """Whether it is a whole book, and not changes of one."""
+    most: int = 0
+    """How many levels of each side the venue put into a whole book at most: beyond a side of so many there may be more,
+    of which nothing is known. 0 where it put in all."""
 
 
 class ServerBar(NamedTuple):

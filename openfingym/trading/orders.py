@@ -240,3 +240,5 @@ class Event(NamedTuple):
     """Why a request was refused or an order ended; ``NONE`` where there is nothing to explain."""
     client_id: str | None = None
     """The caller's own id of the order, if it has one."""
+    text: str = ""
+    """Why a broker's venue refused, in its own words; empty where it did not, or has none."""

@@ -150,6 +150,7 @@ class Portfolio:
                     0.0,
                     reason,
                     order.client_id,
+                    "",
                 ),
             )
         )
@@ -166,7 +167,7 @@ class Portfolio:
     ) -> None:
         """Record an event that is not a fill, with the values given."""
         self._events.append(
-            _event(Event, (kind, self.row, order_id, symbol, side, quantity, _NAN, 0.0, 0.0, reason, client_id))
+            _event(Event, (kind, self.row, order_id, symbol, side, quantity, _NAN, 0.0, 0.0, reason, client_id, ""))
         )
 
     def short_value(self) -> float:
@@ -291,6 +292,7 @@ class Portfolio:
                     slippage,
                     _NONE,
                     client_id,
+                    "",
                 ),
             )
         )

@@ -85,6 +85,8 @@ def _event_values(event: Event, symbols: Sequence[str]) -> dict[str, object]:
         "quantity": _finite(event.quantity),
         "reason": _word(event.reason.name) if event.reason is not Reason.NONE else None,
     }
+    if event.text:  # which only a broker's venue has
+        values["text"] = event.text
     if event.kind is EventKind.FILLED:
         values |= {"price": _finite(event.price), "fee": event.fee, "slippage": event.slippage}
     return values

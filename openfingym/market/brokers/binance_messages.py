@@ -132,6 +132,7 @@ def event_reports(event: dict[str, Any]) -> list[Report]:
         Decimal(event["p"]) or None,
         Decimal(event["P"]) or None,
         Reason.VENUE_REFUSED if state is OrderState.REJECTED else Reason.NONE,
+        str(event.get("r", "")) if state is OrderState.REJECTED else "",
     )
     return [*reports, order]
 

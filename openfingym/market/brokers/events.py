@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from openfingym.market.brokers.broker import BrokerRefusal
 from openfingym.market.brokers.changes import Change, Drift
 from openfingym.market.brokers.mirror import Mirror
 from openfingym.market.brokers.reports import OrderState
@@ -43,16 +44,24 @@ class Events:
         fee: float = 0.0,
         reason: Reason = Reason.NONE,
         client_id: str | None = None,
+        text: str = "",
     ) -> None:
         """Add an event; its arguments are the fields of :class:`~openfingym.trading.orders.Event`."""
-        self._events.append(Event(kind, row, number, symbol, side, quantity, price, fee, 0.0, reason, client_id))
+        self._events.append(Event(kind, row, number, symbol, side, quantity, price, fee, 0.0, reason, client_id, text))
 
-    def rejected(self, row: int, order: Order, reason: Reason, number: int = 0) -> int:
+    def rejected(self, row: int, order: Order, reason: Reason, number: int = 0, text: str = "") -> int:
         """Add the refusal of an order; return 0, which is no order's number."""
         symbol = order.symbol if abs(order.symbol) < MOST else -1
         kind = EventKind.REJECTED
-        self.add(kind, row, number, symbol, order.side, order.quantity, reason=reason, client_id=order.client_id)
+        self.add(
+            kind, row, number, symbol, order.side, order.quantity, reason=reason, client_id=order.client_id, text=text
+        )
         return 0
+
+    def refused(self, row: int, order: TrackedOrder, refusal: BrokerRefusal) -> None:
+        """Add that the venue refuses to cancel an order."""
+        index, kind = self._index.get(order.asked.symbol, -1), EventKind.REJECTED
+        self.add(kind, row, order.number, index, order.asked.side, math.nan, reason=refusal.reason, text=refusal.text)
 
     def take_over(self, row: int) -> list[Tell]:
         """Turn what has changed in the mirror into events, and return messages on what concerns no order.
@@ -78,7 +87,7 @@ class Events:
         left = max(float(order.quantity - order.filled), 0.0)
         self.add(
             kind, row, order.number, self._index.get(asked.symbol, -1), asked.side, left,
-            reason=reason, client_id=asked.label,
+            reason=reason, client_id=asked.label, text=order.text if kind is EventKind.REJECTED else "",
         )  # fmt: skip
 
     def _fill(self, change: Change, row: int) -> None:

@@ -298,7 +298,7 @@ class BrokerExecutor:
             return self._events.rejected(self.row, plain, Reason.DUPLICATE_ID)
         made = self._unready() or self._admitted(plain, None)
         if isinstance(made, Reason):
-            return self._events.rejected(self.row, plain, made)
+            return self._events.rejected(self.row, plain, made, text=self.reconciler.stopped or "")
         # Into the journal, and on the disk, before the request goes out: a kill in between must not lose an order that
         # the broker may have.
         self.mirror.merge(made, self._now())
@@ -347,10 +347,7 @@ class BrokerExecutor:
             if not order.live:
                 return
             if refusal.certain and refusal.wait_s is None:
-                index = self._index.get(purpose.symbol, -1)
-                self._events.add(
-                    EventKind.REJECTED, self.row, order.number, index, order.asked.side, _NAN, reason=refusal.reason
-                )
+                self._events.refused(self.row, order, refusal)
             else:
                 self._cancelling[purpose.client_id] = at.monotonic + SECOND
             # The order may have ended meanwhile, which is why it cannot be cancelled: ask what has become of it.
@@ -360,7 +357,8 @@ class BrokerExecutor:
             for report in self.broker.read_refused_replacement(answer.body):
                 self.mirror.merge(report, at)
         client = purpose.client_id
-        self.mirror.merge(OrderRefused(client, refusal.reason) if refusal.certain else Unanswered(client), at)
+        refused = OrderRefused(client, refusal.reason, refusal.text)
+        self.mirror.merge(refused if refusal.certain else Unanswered(client, refusal.text), at)
 
     def _proceed(self, at: Instant) -> None:
         """Turn what has changed into events, and send what may be sent."""
@@ -378,7 +376,8 @@ class BrokerExecutor:
         """Refuse orders that were never sent."""
         for purpose in purposes:
             if purpose.kind in {"place", "replace"}:
-                self.mirror.merge(OrderRefused(purpose.client_id, Reason.VENUE_AWAY), at)
+                why = self.reconciler.stopped or ""
+                self.mirror.merge(OrderRefused(purpose.client_id, Reason.VENUE_AWAY, why), at)
 
     def _cancel_known(self, at: Instant) -> None:
         """Request the cancellations that are due, of orders whose id at the broker is known."""

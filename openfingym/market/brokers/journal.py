@@ -98,7 +98,10 @@ class Journal:
         try:
             name, *values = json.loads(line)
             hints = _HINTS[name]
-            fields = {key: _typed(hint, value) for (key, hint), value in zip(hints.items(), values, strict=True)}
+            if len(values) > len(hints):
+                raise TypeError(f"{name} has no {len(values)} fields")
+            # An earlier version wrote fewer fields of some reports: those that it did not know have defaults.
+            fields = {key: _typed(hint, value) for (key, hint), value in zip(hints.items(), values, strict=False)}
             return typing.cast("Report", _CLASSES[name](**fields))
         except (ValueError, KeyError, TypeError, ArithmeticError) as error:
             raise StoreError(

@@ -14,6 +14,7 @@ from openfingym.market.commands import Close, Command, Connect, Instant, RestAns
 from openfingym.market.feed import Frame
 from openfingym.market.keys import NAMES
 from openfingym.market.links import OPEN_S, SUBSCRIBE_S, BackOff
+from openfingym.market.redaction import SHORTEST, Mask
 from openfingym.market.ticks import SECOND
 
 
@@ -31,6 +32,7 @@ class BrokerLine:
     def __init__(self, executor: BrokerExecutor, rng: np.random.Generator) -> None:
         self.executor = executor
         self._back_off = BackOff(rng)
+        self._mask = Mask(secret for secret in executor.broker.secrets if len(secret) >= SHORTEST)
         self._number = 0
         self._open = False
         """Whether there is a connection, or one is being opened."""
@@ -102,7 +104,10 @@ class BrokerLine:
 
     def answered(self, question: int, answer: RestAnswer, at: Instant) -> list[Command]:
         """A question was answered."""
-        self.executor.answered(question, BrokerAnswer.of(answer), at)
+        answered = BrokerAnswer.of(answer)
+        if not answered.good:  # its words are shown and kept, and may repeat the keys that it was asked with
+            answered = answered._replace(body=self._mask(answered.body))
+        self.executor.answered(question, answered, at)
         return self._after([], at)
 
     def passed(self, at: Instant) -> list[Command]:

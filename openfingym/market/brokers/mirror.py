@@ -237,9 +237,9 @@ class Mirror:
             case Bust():
                 order.bust(report)
             case OrderRefused():
-                order.raise_to(OrderState.REJECTED, report.reason)
+                order.raise_to(OrderState.REJECTED, report.reason, report.text)
             case Unanswered():
-                order.raise_to(OrderState.UNKNOWN)
+                order.raise_to(OrderState.UNKNOWN, text=report.text)
             case Absent():
                 order.raise_to(OrderState.ABSENT)
         if order.order_id and order.order_id not in self.by_id:

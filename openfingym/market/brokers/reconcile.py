@@ -3,7 +3,8 @@ connection or a process.
 
 After every connection the stream comes first, and then, one after the other: open orders, each order open here, fills
 since a minute before the last one known, and the account. Only then may orders be sent. From then on, orders and the
-account are asked for at intervals, an order without an answer at once, and a missing fill as soon as it shows.
+account are asked for at intervals, an order without an answer at once, and a fill that an answer has told of once the
+stream has had a moment to bring it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _STAGES = ("open", "order", "fills", "account")
 """What is asked after a connection, in this order; the account comes last, when all that explains it is known."""
 _LONGEST = 60 * SECOND
 """Nanoseconds between two questions of the same purpose, where answers do not help, at most."""
+_MOMENT = SECOND
+"""Nanoseconds that the stream has to bring the fills that an order's answer has told of."""
 _FOREIGN = 7 * 24 * 60 * MINUTE
 """How far back the fills of an order that somebody else placed are looked for."""
 
@@ -236,7 +239,7 @@ class Reconciler:
             case "fills" if isinstance(purpose.detail, FillQuery):
                 fills, more = broker.read_fills(purpose.detail, body, at)
                 # Fills first: what else is on the page may take one of them back.
-                news = sum(isinstance(fill, BrokerExecution) and mirror.merge(fill, at) for fill in fills)
+                news = sum(isinstance(fill, BrokerExecution) and self._missing_fill(fill, at) for fill in fills)
                 for fill in fills:
                     if not isinstance(fill, BrokerExecution):
                         mirror.merge(fill, at)
@@ -251,6 +254,12 @@ class Reconciler:
             case "time":
                 broker.read_time(body, asked.sent, at)
         return []
+
+    def _missing_fill(self, fill: BrokerExecution, at: Instant) -> bool:
+        """Merge a fill, and say whether it was missing: one that the stream has brought is another report of it."""
+        order = self.mirror.by_id.get(fill.order_id)
+        before = None if order is None else order.executed
+        return self.mirror.merge(fill, at) and (order is None or order.executed != before)
 
     def _missed(self, purpose: Purpose, asked: SentRequest, at: Instant) -> list[Tell]:
         """Take note that the venue does not know an order that was asked for. Returns messages for people."""
@@ -275,7 +284,8 @@ class Reconciler:
                     self.look_for(order)
         for client, order in mirror.gaps.items():
             wanted.add(("fills", client))
-            if self._paced("fills", client, at) and order.order_id:
+            # An order's answer may come before its fills, which the stream brings a moment later.
+            if self._paced("fills", client, at, _MOMENT) and order.order_id:
                 since = (order.asked.time or (self._began or at.wall) - _FOREIGN) - MINUTE
                 self._ask(Purpose("fills", detail=FillQuery(order.asked.symbol, order.order_id, max(since, 0))))
         for order_id, parked in mirror.parked.items():
@@ -287,9 +297,11 @@ class Reconciler:
         for key in self._pace.keys() - wanted:
             del self._pace[key]
 
-    def _paced(self, kind: str, name: str, at: Instant) -> bool:
-        """Whether it is time to ask for something: at once, and then after waits that are twice as long each time."""
-        due, wait = self._pace.get((kind, name), (0, SECOND))
+    def _paced(self, kind: str, name: str, at: Instant, patience: int = 0) -> bool:
+        """Whether it is time to ask for something: after so many nanoseconds of patience, and then after waits that are
+        twice as long each time.
+        """
+        due, wait = self._pace.setdefault((kind, name), (at.monotonic + patience, SECOND))
         if at.monotonic < due:
             return False
         self._pace[kind, name] = at.monotonic + wait, min(2 * wait, _LONGEST)

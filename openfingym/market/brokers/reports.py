@@ -100,6 +100,8 @@ class OrderReport(NamedTuple):
     stop_price: Decimal | None = None
     reason: Reason = Reason.NONE
     """Why it is rejected."""
+    text: str = ""
+    """Why, in the venue's words; empty where it has none."""
 
 
 class ReportSource(IntEnum):
@@ -154,12 +156,16 @@ class OrderRefused(NamedTuple):
 
     client_id: str
     reason: Reason
+    text: str = ""
+    """Why, in the venue's words; empty where it has none."""
 
 
 class Unanswered(NamedTuple):
     """The request for an order has had no answer that says whether it was taken."""
 
     client_id: str
+    text: str = ""
+    """What was answered, in the venue's words; empty for nothing."""
 
 
 class Absent(NamedTuple):

@@ -41,6 +41,8 @@ class TrackedOrder:
         self.state = OrderState.SUBMITTED
         self.reason = Reason.NONE
         """Why it was rejected, if it was."""
+        self.text = ""
+        """Why, in the venue's words; empty where it has none."""
         self.quantity = order.quantity
         self.executed, self.executed_cost = ZERO, ZERO
         """Quantity and value of the executions that are known."""
@@ -108,10 +110,12 @@ class TrackedOrder:
             return order.limit_price
         return max(order.reference, order.stop_price or ZERO) * (1 + collar)
 
-    def raise_to(self, state: OrderState, reason: Reason = Reason.NONE) -> None:
+    def raise_to(self, state: OrderState, reason: Reason = Reason.NONE, text: str = "") -> None:
         """Take over a state if it is a later one: the ranks of states are their order in time."""
         if not self.state.final and state > self.state:
             self.state, self.reason = state, reason
+            if state is not OrderState.ABSENT:  # of which only the answer to its request can tell
+                self.text = text
             self.version += 1
 
     def report(self, report: OrderReport) -> None:
@@ -120,7 +124,7 @@ class TrackedOrder:
         if report.filled > self.reported:
             self.reported, self.reported_cost = report.filled, report.cost
             self.version += 1
-        self.raise_to(report.state, report.reason)
+        self.raise_to(report.state, report.reason, report.text)
         self._complete()
 
     def execution(self, execution: BrokerExecution) -> None:

@@ -23,6 +23,10 @@ CHANNELS = ("trade", "bookTicker", "depth@100ms")
 """Channels that are subscribed of each symbol, unless others are asked for."""
 MOST_STREAMS = 1024
 """Streams that the venue allows on one connection."""
+LEVELS = 1000
+"""Levels of each side that are asked for with a whole book, unless others are."""
+MOST_LEVELS = 5000
+"""Levels of each side that the venue puts into a whole book at most, however many are asked for."""
 _BOOK_WEIGHTS = ((100, 5), (500, 25), (1000, 50), (5000, 250))  # up to so many levels, a book costs so much
 
 
@@ -99,11 +103,13 @@ class BinanceFeed(Feed):
             length for the venue's own bars.
         stream_url: beginning of the address of the stream.
         rest_url: beginning of the addresses of the REST interface.
-        levels: how many levels a whole book has on each side; more of them cost more of the rate limit.
+        levels: how many levels a whole book has on each side at most; more of them cost more of the rate limit. What
+            lies beyond them is unknown, and another book is asked for before the price comes there.
         simulated: whether these are addresses of a local venue.
 
     Raises:
-        UsageError: there are no symbols, or more streams than a connection may have.
+        UsageError: there are no symbols, or more streams than a connection may have, or not 1 to :data:`MOST_LEVELS`
+            levels.
     """
 
     venue = "binance"
@@ -117,13 +123,15 @@ class BinanceFeed(Feed):
         channels: Sequence[str] = CHANNELS,
         stream_url: str = STREAM,
         rest_url: str = REST,
-        levels: int = 1000,
+        levels: int = LEVELS,
         simulated: bool = False,
     ) -> None:
         super().__init__([symbol.upper() for symbol in symbols])
         if not 0 < len(self.symbols) * len(channels) <= MOST_STREAMS:
             given = f"{len(self.symbols)} symbols of {len(channels)} channels each"
             raise UsageError(f"{given} are not 1 to {MOST_STREAMS} streams; use several feeds, or fewer channels.")
+        if not 0 < levels <= MOST_LEVELS:
+            raise UsageError(f"Binance has no books of {levels} levels a side; expected 1 to {MOST_LEVELS}.")
         self.channels = tuple(channels)
         names = {channel.split("@")[0].split("_")[0] for channel in channels}
         kinds: dict[str, type[Tick]] = {"trade": Trade, "bookTicker": Quote, "depth": Depth}
@@ -202,7 +210,7 @@ class BinanceFeed(Feed):
         """See :class:`Feed`."""
         book = decoded(_BOOK, self.venue, body)
         last = book.lastUpdateId
-        return Depth(symbol, levels_of(book.bids), levels_of(book.asks), last, last, 0, whole=True)
+        return Depth(symbol, levels_of(book.bids), levels_of(book.asks), last, last, 0, whole=True, most=self.levels)
 
     def bar_length(self, interval: int) -> int | None:
         """See :class:`Feed`."""

@@ -15,7 +15,7 @@ import numpy as np
 from openfingym.errors import UsageError, VenueError
 from openfingym.market.clock import SimulatedClock
 from openfingym.market.commands import Instant
-from openfingym.market.feeds.binance import BinanceFeed
+from openfingym.market.feeds.binance import LEVELS, BinanceFeed
 from openfingym.market.live import Live
 from openfingym.market.rest import RestClient
 from openfingym.market.session.account import Agent
@@ -49,6 +49,7 @@ def simulated_session(
     task: tuple[str, str] = ("", ""),
     seed: int = 0,
     pass_s: float = 1.0,
+    levels: int = LEVELS,
 ) -> TradingIngest:
     """Trade on a local venue for a while, in simulated time.
 
@@ -64,19 +65,20 @@ def simulated_session(
         task: name and digest of the task, for the tape.
         seed: the seed of the jitter of waits.
         pass_s: seconds between two looks of the machine at the time; marks are late by up to this.
+        levels: how many levels of each side the feed asks for with a whole book.
 
     Returns:
         The session's machine, after the last mark.
 
     Raises:
-        UsageError: ``pass_s`` is not above zero.
+        UsageError: ``pass_s`` is not above zero, or the venue has no books of so many levels.
         SubmissionError: an action is malformed.
         VenueError: the feed has ended for good, or a mark does not come.
     """
     if not pass_s > 0:
         raise UsageError(f"the machine cannot look at the time each {pass_s} s: expected seconds above 0")
     clock = clock or SimulatedClock(venue.exchange.now)
-    return clock.run(_session(venue, terms, tape, agent, clock, task, seed, pass_s))
+    return clock.run(_session(venue, terms, tape, agent, clock, task, seed, pass_s, levels))
 
 
 async def _session(
@@ -88,10 +90,12 @@ async def _session(
     task: tuple[str, str],
     seed: int,
     pass_s: float,
+    levels: int,
 ) -> TradingIngest:
     await venue.start_at(PATH)
     clock.carry(venue, venue.exchange.now)
-    feed = BinanceFeed(terms.instruments, stream_url=venue.stream_url, rest_url=venue.rest_url, simulated=True)
+    urls = {"stream_url": venue.stream_url, "rest_url": venue.rest_url}
+    feed = BinanceFeed(terms.instruments, **urls, levels=levels, simulated=True)
     marked = asyncio.Event()
     machine = TradingIngest(feed, terms, np.random.default_rng(seed), marked=lambda _: marked.set())
     header = TapeHeader(

@@ -30,6 +30,7 @@ FaultKind = Literal[
     "ignored",  # a subscription is confirmed, and nothing comes of it
     "slow",  # a request is read ``seconds`` late
     "limited",  # requests are answered by ``status`` and ``Retry-After: seconds``, and not read
+    "refused",  # requests are refused by ``status``, from 400 to 499, and ``text``
     "lost-answer",  # a request is carried out, and answered by ``status``
     "hang",  # a request is carried out, and not answered for ``seconds``
     "lagging-account",  # balances are shown as they stood ``seconds`` ago
@@ -64,6 +65,8 @@ class VenueFault:
     """Seconds of the exchange's clock; their meaning depends on the kind."""
     status: int = 503
     """Status of the HTTP answer."""
+    text: str = ""
+    """The venue's words in a refusal; empty for its usual ones."""
 
     def __post_init__(self) -> None:
         if not self.begin < self.end:
@@ -72,6 +75,8 @@ class VenueFault:
             )
         if not 0 <= self.probability <= 1:
             raise VenueError(f"a fault {self.kind!r} has probability {self.probability}: expected one from 0 to 1")
+        if self.kind == "refused" and not 400 <= self.status < 500:
+            raise VenueError(f"a refusal has a status from 400 to 499, and not {self.status}: others mean no refusal")
         if self.seconds < 0 and self.kind != "skew":
             raise VenueError(f"a fault {self.kind!r} takes {self.seconds} s: expected 0 or more")
 

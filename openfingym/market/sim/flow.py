@@ -15,6 +15,10 @@ from openfingym.market.sim.matching import Fill, OrderBook, Resting
 
 BLOCK = 4096
 """How many steps are drawn at once, which is quicker than one by one; another number gives other draws."""
+FAR_STEP = 0.05
+"""Basis points of the value at the beginning between two of the further levels; two ticks at least."""
+FAR_MOVE = 4.0
+"""The same basis points by which the value moves until the further levels follow it."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,16 @@ class Crowd:
     """Scale of the Lomax distribution of an order's lots."""
     size_tail: float = 2.2
     """Exponent of that distribution; heavier as it nears 1."""
+    far: int = 0
+    """How many further levels each side has, of standing orders that follow the value: from twice ``depth`` beyond the
+    nearest limit orders outwards, so that they trade only where the crowd's own orders are used up."""
 
     def __post_init__(self) -> None:
         wrong = [
             name for name in ("value", "rate", "half_spread", "depth", "size") if not 0 < getattr(self, name) < math.inf
         ]
         wrong += [name for name in ("tail", "size_tail") if not getattr(self, name) > 1]
-        wrong += ["market"] * (not 0 <= self.market < 1) + ["orders"] * (self.orders < 1)
+        wrong += ["market"] * (not 0 <= self.market < 1) + ["orders"] * (self.orders < 1) + ["far"] * (self.far < 0)
         wrong += ["volatility"] * (not 0 <= self.volatility < math.inf)
         if wrong:
             named = ", ".join(f"{name} = {getattr(self, name)}" for name in wrong)
@@ -104,6 +111,7 @@ class CrowdFlow(Flow):
         self._draws = self._draw()
         self._step = next(self._draws)
         self._left = crowd.orders // 2  # the book fills before anything else happens
+        self._far = FarLevels(crowd) if crowd.far else None
         self.next: int | None = start
 
     def _draw(self) -> Iterator[tuple[int, float, int, int, float, float, float]]:
@@ -134,6 +142,8 @@ class CrowdFlow(Flow):
         _, kind, side, size, offset, pick, value = self._step
         crowd, resting = self.crowd, book.crowd
         fills: list[Fill] = []
+        if self._far is not None:
+            self._far.follow(book, value)
         if self._left:
             self._left -= 1
             kind = 1.0
@@ -153,6 +163,42 @@ class CrowdFlow(Flow):
         if not self._left:
             self.next = book.time + following[0]
         return fills
+
+
+class FarLevels:
+    """The standing orders of a :class:`Crowd` at its further levels, one at each.
+
+    Args:
+        crowd: the crowd whose orders these are.
+    """
+
+    def __init__(self, crowd: Crowd) -> None:
+        point = crowd.value / 10_000
+        self._count, self._lots = crowd.far, max(1, round(crowd.size))
+        self._step = max(2, round(FAR_STEP * point))  # in ticks, as are the next two
+        self._begin, self._move = point * (crowd.half_spread + 2.0 * crowd.depth), point * FAR_MOVE
+        self._value = math.inf  # around which they lie
+        # By side and number. A level's price is its number times -side times the step, so that numbers grow outwards.
+        self._standing: dict[int, dict[int, Resting]] = {1: {}, -1: {}}
+
+    def follow(self, book: OrderBook, value: float) -> None:
+        """Let the orders lie around a value, if it has moved far enough; none of them trades by that."""
+        if abs(value - self._value) <= self._move:
+            return
+        self._value = value
+        for side, standing in self._standing.items():
+            nearest = math.ceil((self._begin - side * value) / self._step)
+            numbers = range(nearest, nearest + self._count)
+            for number in [number for number, order in standing.items() if number not in numbers or not order.left]:
+                order = standing.pop(number)
+                if order.left:
+                    book.reduce(order, order.left)
+            best = book.best(-side)
+            for number in numbers:
+                price = -side * number * self._step
+                if number not in standing and price > 0 and (best is None or (best - price) * side > 0):
+                    standing[number] = Resting(book.next_number(), side, price, self._lots)
+                    book.rest(standing[number], stands=True)
 
 
 class TapeFlow(Flow):

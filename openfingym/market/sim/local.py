@@ -29,6 +29,8 @@ RATE = 8.0
 """Steps of a symbol's crowd in a second, on average."""
 ORDER = 5_000.0
 """Scale of the value of the crowd's orders, in the quote asset."""
+FAR = 1_200
+"""Further levels of each side, so that a book is deeper than the whole books that are asked for, as real ones are."""
 QUOTES = ("USDT", "USDC", "USD", "BTC", "ETH")
 """Quote assets by which a symbol may end; the first that fits counts."""
 TICK = Decimal("0.01")
@@ -147,7 +149,9 @@ def _served(venue: Venue) -> Iterator[Venue]:
         raise VenueError(f"the local venue ended early: {failure[0]!r}") from failure[0]
 
 
-def crowded_exchange(symbols: Sequence[str], *, seed: int, now: int, before_s: float, rate: float = RATE) -> Exchange:
+def crowded_exchange(
+    symbols: Sequence[str], *, seed: int, now: int, before_s: float, rate: float = RATE, far: int = FAR
+) -> Exchange:
     """An exchange of symbols with a crowd each, which has traded for a while.
 
     Args:
@@ -156,6 +160,7 @@ def crowded_exchange(symbols: Sequence[str], *, seed: int, now: int, before_s: f
         now: the exchange's time, in nanoseconds since the epoch.
         before_s: seconds of trading that it has behind it.
         rate: steps of each symbol's crowd in a second, on average; a third of them are trades.
+        far: how many levels each side of a book has beyond those of the crowd.
 
     Raises:
         VenueError: a symbol has no known quote asset.
@@ -164,7 +169,8 @@ def crowded_exchange(symbols: Sequence[str], *, seed: int, now: int, before_s: f
     crowds = {}
     for pair in pairs:
         price = LISTED.get(pair.base, OTHER)[0]
-        crowds[pair.symbol] = Crowd(value=float(price / pair.tick), rate=rate, size=ORDER / price / float(pair.lot))
+        value, size = float(price / pair.tick), ORDER / price / float(pair.lot)
+        crowds[pair.symbol] = Crowd(value=value, rate=rate, size=size, far=far)
     return _traded(pairs, crowds, seed, now, before_s)
 
 

@@ -86,7 +86,8 @@ class OrderBook:
         self.last: int | None = None
         """Price of the last trade in ticks; None before any."""
         self.crowd: list[Resting] = []
-        """The orders without an owner, in no order, so that a random one is found in constant time."""
+        """The orders without an owner that may be cancelled at random, in no order, so that one is found in constant
+        time."""
         self._levels: dict[int, dict[int, PriceLevel]] = {1: {}, -1: {}}
         self._heaps: dict[int, list[int]] = {1: [], -1: []}  # of price times -side: the best is the smallest
         self._most = {1: PRUNED, -1: PRUNED}  # levels of a side at which it is pruned next
@@ -203,8 +204,13 @@ class OrderBook:
             self.events.append(BookChange(self.symbol, self.time, self.update, other, price, level.total))
         return fills
 
-    def rest(self, order: Resting) -> None:
-        """Put an order at the end of its level; the caller has matched it before."""
+    def rest(self, order: Resting, *, stands: bool = False) -> None:
+        """Put an order at the end of its level; the caller has matched it before.
+
+        Args:
+            order: the order, which is the crowd's if it has no owner.
+            stands: whether it is none of those that a crowd cancels at random.
+        """
         side, price = order.side, order.price
         levels = self._levels[side]
         level = levels.get(price)
@@ -215,7 +221,7 @@ class OrderBook:
             heapq.heappush(self._heaps[side], -side * price)
         level.orders[order.number] = order
         level.total += order.left
-        if order.owner is None:
+        if order.owner is None and not stands:
             order.seat = len(self.crowd)
             self.crowd.append(order)
         self.update += 1

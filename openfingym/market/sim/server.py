@@ -107,7 +107,7 @@ class LocalVenue(ABC):
 
     @abstractmethod
     def fail(self, path: str) -> None:
-        """Refuse a request where a fault ``limited`` says so.
+        """Refuse a request where a fault ``limited`` or ``refused`` says so.
 
         Raises:
             RefusalError: a fault says so.

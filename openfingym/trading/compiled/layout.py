@@ -39,9 +39,9 @@ ID, SYMBOL, SIDE, KIND, IOC, REMAINING, LIMIT, STOP, TRIGGERED, OPENING, HOLD_CA
 """Columns of ``State.orders``; the last three are scratch space of matching."""
 ORDER = 15
 
-EVENT = len(Event._fields) - 1
+EVENT = len(Event._fields) - 2
 """Number of columns of ``State.events``: the fields of an :class:`~openfingym.trading.orders.Event` without
-``client_id``."""
+``client_id`` and ``text``."""
 
 OPEN, HIGH, LOW, CLOSE, UNITS, SPLIT, DIVIDEND, TRADABLE = range(8)
 """Columns of a bar; UNITS is its volume."""

@@ -13,6 +13,7 @@ from openfingym.trading.compiled.layout import (
     CLOSED,
     COST,
     EQUITY,
+    EVENT,
     EVENTS,
     MARK,
     ORDERS,
@@ -62,5 +63,5 @@ def mirror(simulator: Simulator, events: Sequence[Event], state: State) -> None:
         )
         state.orders[0, place, : len(columns)] = columns
     for place, event in enumerate(events):
-        # Without the client's id, which is no number.
-        state.events[0, place] = event[:-1]
+        # Without the client's id and the text, which are no numbers.
+        state.events[0, place] = event[:EVENT]

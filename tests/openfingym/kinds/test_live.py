@@ -33,8 +33,9 @@ def test_a_session_lasts_as_long_as_is_asked_for() -> None:
     own, minute = session_terms(contract()), session_terms(contract(), 60)
     assert (own.interval_s, own.steps, minute.interval_s, minute.steps) == (5, 60, 1, 60)
     assert minute.rules.bars_per_year == 5 * own.rules.bars_per_year == 365 * 86_400
-    for wrong in (59, 61, 0, -60, 3660):
-        with pytest.raises(UsageError, match="expected a multiple of 60 s"):
+    some = {59: "60 s", 61: "60 s or 120 s", 0: "60 s", -60: "60 s", 3599: "3540 s or 3600 s", 3660: "3600 s"}
+    for wrong, near in some.items():
+        with pytest.raises(UsageError, match=f"expected a multiple of 60 s,.*: such as {near}$"):
             session_terms(contract(), wrong)
     assert SessionTerms.from_dict(minute.to_dict()) == minute
     for document in ({}, minute.to_dict() | {"rules": 1}, minute.to_dict() | {"steps": 0}):

@@ -87,7 +87,7 @@ def session(number: int, hours: float, tape: Path, agent: Agent | None = None) -
     steps = int(hours * 3600 / INTERVAL_S)
     terms = SessionTerms((symbol[:3].lower(),), (symbol,), INTERVAL_S, steps, LOOKBACK, CASH, RULES)
     before = (LOOKBACK + 2.0) * INTERVAL_S
-    exchange = crowded_exchange([symbol], seed=number, now=START, before_s=before, rate=RATE)
+    exchange = crowded_exchange([symbol], seed=number, now=START, before_s=before, rate=RATE, far=0)
     venue = BinanceVenue(exchange, faults(hours, number), terms=ConnectionTerms(ping_s=180.0, pong_s=600.0))
     clock = SimulatedClock(START)
     decide = agent or rebalancer(number)

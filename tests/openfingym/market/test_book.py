@@ -16,8 +16,8 @@ def change(first: int, last: int, bids: tuple[Level, ...] = (), asks: tuple[Leve
     return Depth("S", bids, asks, first, last, time, whole=False)
 
 
-def whole(last: int, bids: tuple[Level, ...], asks: tuple[Level, ...], time: int = 0) -> Depth:
-    return Depth("S", bids, asks, last, last, time, whole=True)
+def whole(last: int, bids: tuple[Level, ...], asks: tuple[Level, ...], time: int = 0, most: int = 0) -> Depth:
+    return Depth("S", bids, asks, last, last, time, whole=True, most=most)
 
 
 class Venue:
@@ -53,9 +53,10 @@ class Venue:
     def best(self) -> tuple[tuple[Level, ...], tuple[Level, ...]]:
         return tuple(sorted(self.bids.items(), reverse=True)[:SHOWN]), tuple(sorted(self.asks.items())[:SHOWN])
 
-    def snapshot(self, *, numbered: bool = True) -> Depth:
-        last = self.last if numbered else 0
-        return whole(last, tuple(sorted(self.bids.items(), reverse=True)), tuple(sorted(self.asks.items())), self.time)
+    def snapshot(self, *, numbered: bool = True, most: int = 0) -> Depth:
+        bids, asks = sorted(self.bids.items(), reverse=True), sorted(self.asks.items())
+        end = most or None
+        return whole(self.last if numbered else 0, tuple(bids[:end]), tuple(asks[:end]), self.time, most)
 
 
 def shown(book: LocalBook) -> tuple[tuple[Level, ...], tuple[Level, ...]]:
@@ -208,16 +209,78 @@ def test_without_numbers_a_repeated_change_is_ignored_and_one_out_of_order_is_no
     assert book.stale
 
 
+def test_what_lies_beyond_a_book_that_was_cut_off_is_unknown() -> None:
+    book = LocalBook()
+    # Asks of as many levels as the venue sends at most, and fewer bids, which are all that there are.
+    book.apply(whole(10, ((99.0, 1.0), (98.0, 1.0)), ((101.0, 1.0), (102.0, 1.0), (105.0, 1.0), (107.0, 1.0)), most=4))
+    book.apply(change(11, 11, ((90.0, 2.0),), ((110.0, 3.0), (106.0, 2.0))))
+    assert shown(book) == (
+        ((99.0, 1.0), (98.0, 1.0), (90.0, 2.0)),
+        ((101.0, 1.0), (102.0, 1.0), (105.0, 1.0), (106.0, 2.0), (107.0, 1.0)),
+    )
+    assert not book.wants_whole
+    book.apply(change(12, 12, (), ((101.0, 0.0), (102.0, 0.0), (107.0, 0.0))))
+    assert (book.wants_whole, book.stale) == (False, False)
+    book.apply(change(13, 13, (), ((106.0, 0.0), (107.0, 4.0))))
+    assert not book.wants_whole
+    book.apply(change(14, 14, (), ((107.0, 0.0),)))
+    assert (book.wants_whole, book.stale, book.top.asks) == (True, False, ((105.0, 1.0),))
+    for number in (15, 16):
+        book.apply(change(number, number, ((99.0, float(number)),), ((110.0, 9.0),)))
+    # One that the venue made a while ago: what came since is applied to it, and the number does not go back.
+    assert not book.apply(whole(13, BIDS, ((105.0, 1.0), (106.0, 5.0)), most=2))
+    assert book.apply(whole(14, BIDS, ((105.0, 1.0), (108.0, 6.0), (109.0, 7.0), (110.0, 3.0)), most=4))
+    assert (book.wants_whole, book.sequence, book.top.bids) == (False, 16, ((99.0, 16.0),))
+    assert book.top.asks == ((105.0, 1.0), (108.0, 6.0), (109.0, 7.0), (110.0, 9.0))
+
+
+def test_a_side_of_which_no_level_is_known_any_more_is_not_empty() -> None:
+    book = LocalBook()
+    book.apply(whole(10, BIDS, ASKS, most=1))
+    assert not book.wants_whole
+    book.apply(change(11, 11, (), ((101.0, 0.0), (103.0, 5.0))))
+    assert (book.wants_whole, book.top.stale, book.reason) == (True, True, "none is left of the asks that are known")
+    assert not book.apply(change(12, 12, (), ((102.0, 5.0),)))
+    assert not book.apply(whole(10, BIDS, ASKS, most=1))  # from before
+    assert book.apply(whole(11, BIDS, ((103.0, 5.0),), most=1))
+    assert (book.stale, book.sequence, shown(book)) == (False, 12, (BIDS, ((102.0, 5.0), (103.0, 5.0))))
+    empty = LocalBook()  # as a book of fewer levels than the venue sends may be
+    empty.apply(whole(10, BIDS, (), most=2))
+    assert (empty.wants_whole, shown(empty)) == (False, (BIDS, ()))
+
+
+def test_after_a_lost_connection_only_a_book_from_then_on_will_do() -> None:
+    book = LocalBook()
+    book.apply(whole(10, ((99.0, 1.0), (98.0, 1.0), (97.0, 1.0)), ASKS, most=3))
+    book.apply(change(11, 11, ((99.0, 0.0), (98.0, 0.0))))
+    book.apply(change(12, 12, ((97.0, 2.0),)))
+    assert (book.wants_whole, book.stale) == (True, False)
+    book.lost("the connection was lost")
+    assert not book.apply(whole(11, ((97.0, 1.0), (96.0, 1.0), (95.0, 1.0)), ASKS, most=3))
+    assert book.reason == "the connection was lost"
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.integers(0, 10**6), st.integers(0, 40), st.floats(0, 0.15), st.floats(0, 0.3), st.integers(0, 6))
-def test_a_numbered_book_is_the_venues_or_stale(seed: int, at: int, drops: float, doubles: float, shift: int) -> None:
-    """The stream loses, repeats and delays events; a whole book comes once, behind the stream, and when asked for."""
+@given(
+    st.integers(0, 10**6),
+    st.integers(0, 40),
+    st.floats(0, 0.15),
+    st.floats(0, 0.3),
+    st.integers(0, 6),
+    st.sampled_from([0, 0, 4, 12, 40]),
+)
+def test_a_numbered_book_is_the_venues_or_stale(
+    seed: int, at: int, drops: float, doubles: float, shift: int, most: int
+) -> None:
+    """The stream loses, repeats and delays events; a whole book, or the best levels of one, comes once, behind the
+    stream, and when asked for.
+    """
     venue, book, rng = Venue(seed), LocalBook(), random.Random(seed + 1)
-    states, delivered, snapshots = {venue.last: venue.best()}, list[tuple[float, Depth]](), [venue.snapshot()]
+    states, delivered, snapshots = {venue.last: venue.best()}, list[tuple[float, Depth]](), [venue.snapshot(most=most)]
     for number in range(60):
         event = venue.step()
         states[venue.last] = venue.best()
-        snapshots.append(venue.snapshot())
+        snapshots.append(venue.snapshot(most=most))
         if rng.random() >= drops:
             copies = 1 + (rng.random() < doubles)
             delivered += [(number + rng.random() * shift, event) for _ in range(copies)]
@@ -225,18 +288,24 @@ def test_a_numbered_book_is_the_venues_or_stale(seed: int, at: int, drops: float
     highest = 0
     for number, (_, event) in enumerate(delivered):
         book.apply(event)
-        if number >= at and book.stale:
+        if number >= at and book.wants_whole:
             behind = rng.randint(0, 3)
             book.apply(snapshots[max(0, min(len(snapshots) - 1, number - behind))])
         assert book.sequence >= highest
         highest = book.sequence
         if not book.top.stale:
-            assert shown(book) == states[book.sequence]
+            for found, true in zip(shown(book), states[book.sequence], strict=True):
+                # Of a book that was cut off, the best levels: none is missing among them, and one is left at least.
+                assert found == (true[: len(found)] if most else true)
+                assert found or not true
+            assert most or not book.wants_whole
         if book.top.bids and book.top.asks:
             assert book.top.bids[0][0] < book.top.asks[0][0]
-    book.apply(venue.snapshot())
-    assert not book.stale
-    assert shown(book) == venue.best()
+    book.apply(venue.snapshot(most=most))
+    assert not book.wants_whole
+    for found, true in zip(shown(book), venue.best(), strict=True):
+        assert found == true[: len(found)]
+        assert len(found) >= min(len(true), (most + 1) // 2 or SHOWN)
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)

@@ -189,6 +189,31 @@ def test_matching_is_that_of_the_plainest_transcription(orders: list[tuple[int, 
     assert sorted([order.number, order.side, order.price, order.left] for order in resting) == sorted(naive.resting)
 
 
+def test_further_levels_follow_the_value_and_leave_the_rest_to_the_crowd() -> None:
+    made, plain = (
+        Exchange([BTC], {"BTCUSDT": Crowd(value=6e6, rate=20.0, far=far)}, seed=1, start=0) for far in (500, 0)
+    )
+    book, crowds = made.books["BTCUSDT"], plain.books["BTCUSDT"]
+    moved = 0.0
+    for second in range(0, 900, 60):
+        made.advance(second * SECOND)
+        plain.advance(second * SECOND)
+        best, worst = book.best(1), book.best(-1)
+        assert best is not None
+        assert worst is not None
+        assert best < worst
+        moved = max(moved, abs(best - 6e6))
+        assert abs(best - (crowds.best(1) or 0)) < 300  # half a basis point
+        for side in (1, -1):
+            prices = [price for price, _ in book.levels(side)]
+            assert 500 <= len(prices) < 650
+            # Standing orders are none that a crowd cancels, and lie from a few basis points away of the value on.
+            crowd = {order.price for order in book.crowd}
+            standing = [price for price in prices if price not in crowd]
+            assert 3_000 < min(abs(price - best) for price in standing) < 12_000
+    assert moved > 8_000  # the value has moved past levels that lay there at the beginning
+
+
 def test_changes_and_trades_are_numbered_and_make_the_book() -> None:
     made = Exchange([BTC, ETH], {"BTCUSDT": CROWD, "ETHBTC": CROWD}, seed=5, start=0)
     events = made.advance(200 * SECOND)
@@ -282,6 +307,8 @@ def test_a_book_forgets_the_levels_that_are_empty() -> None:
 def test_what_cannot_be_is_refused_with_words() -> None:
     with pytest.raises(VenueError, match="larger lot"):
         ListedPair("A", "B", "C", Decimal("0.0001"), Decimal("0.00001"))
+    with pytest.raises(VenueError, match="far = -1"):
+        Crowd(value=100, far=-1)
     with pytest.raises(VenueError, match="tail = 1"):
         Crowd(value=10, tail=1)
     with pytest.raises(VenueError, match="XRP"):

@@ -135,7 +135,7 @@ def test_binance_questions_and_answers() -> None:
     ]
     assert feed.ask_book("BTCUSDT").weight == 25
     book = feed.read_book("BTCUSDT", b'{"lastUpdateId":1027024,"bids":[["4.0","431.0"]],"asks":[["4.2","12.0"]]}')
-    assert book == Depth("BTCUSDT", ((4.0, 431.0),), ((4.2, 12.0),), 1027024, 1027024, 0, whole=True)
+    assert book == Depth("BTCUSDT", ((4.0, 431.0),), ((4.2, 12.0),), 1027024, 1027024, 0, whole=True, most=500)
     row = [60000, "1", "3", "0.5", "2", "7", 119999, "14", 9, "3", "4", "0"]
     bars = feed.read_bars("BTCUSDT", MINUTE, json.dumps([row, [120000, *row[1:]]]).encode())
     assert [(bar.begin, bar.high, bar.trades, bar.final) for bar in bars] == [

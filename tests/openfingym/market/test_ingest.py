@@ -302,6 +302,13 @@ def test_a_book_is_asked_for_again_until_it_fits_the_changes_that_wait() -> None
     assert world.market.books == {"BTCUSDT": 110}
 
 
+def test_a_book_that_is_soon_used_up_is_asked_for_once_a_second_at_most() -> None:
+    world = World("BTCUSDT")
+    world.market.wants_book = lambda _: True  # type: ignore[method-assign]  # as if each answer held a level or two
+    world.run(5, lambda: world.frame(1, depth_frame("BTCUSDT", 95, 99)))
+    assert sum("/depth" in request.path for request in world.asked) == 5
+
+
 def test_the_wall_clock_may_be_set_at_any_time() -> None:
     world = World("BTCUSDT")
     world.run(5, world.trade)

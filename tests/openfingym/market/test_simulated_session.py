@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from openfingym.market.session.tournament import tournament
 from openfingym.market.sim.binance import BinanceVenue
 from openfingym.market.sim.faults import Faults, VenueFault
 from openfingym.market.sim.local import crowded_exchange
+from openfingym.market.tape import RecordKind
+from openfingym.market.tape_reader import TapeReader
 from tests.openfingym.market.simulated_weeks import RULES, SECOND, START
 
 TERMS = SessionTerms(("btc",), ("BTCUSDT",), 60, 5, 2, 1000.0, RULES)
@@ -50,3 +53,27 @@ def test_an_agent_of_a_tournament_that_sends_nonsense(tmp_path: Path) -> None:
     begun(tmp_path / "a.tape", lambda _: None)
     with pytest.raises(SubmissionError, match="weights"):
         tournament(tmp_path / "a.tape", [lambda _: {"weights": "all"}])
+
+
+def test_a_session_whose_books_are_cut_off_gets_no_better_prices_and_asks_for_more_of_them(tmp_path: Path) -> None:
+    """Orders that each agent gives alone, so that none of them takes another one's liquidity."""
+    terms = SessionTerms(("btc",), ("BTCUSDT",), 4, 7, 2, 1e6, replace(RULES, lot=0.00001))
+    fills: dict[int, list[float]] = {}
+    for levels in (10, 5000):
+        exchange = crowded_exchange(["BTCUSDT"], seed=3, now=START, before_s=10.0, rate=10.0)
+        tape = tmp_path / f"{levels}.tape"
+        simulated_session(BinanceVenue(exchange), terms, tape, lambda _: None, levels=levels)
+        with TapeReader(tape) as reader:
+            asked = sum(record.kind is RecordKind.ASKED and b"/depth" in bytes(record.payload) for record in reader)
+        assert (asked > 2) if levels == 10 else (asked == 1), asked
+        agents = [_buyer(number, quantity) for number in range(0, 7, 3) for quantity in (0.01, 2.0)]
+        accounts = tournament(tape, agents)
+        fills[levels] = [(1e6 - account.executor.cash, account.executor.position[0]) for account in accounts]
+    for (paid, bought), (true_paid, true_bought) in zip(fills[10], fills[5000], strict=True):
+        assert bought <= true_bought
+        assert paid == true_paid or bought < true_bought
+
+
+def _buyer(number: int, quantity: float) -> Agent:
+    order = {"symbol": "btc", "side": "buy", "quantity": quantity, "time_in_force": "ioc"}
+    return lambda mark: {"orders": [order]} if mark.number == number else None

@@ -188,8 +188,11 @@ def same(ours: Sequence[tuple[object, ...]], theirs: Sequence[tuple[object, ...]
 
 
 def pairs(ours: tuple[object, ...], theirs: tuple[object, ...]) -> list[tuple[float, float]]:
-    """Numbers side by side; a client's id, which is no number, must be equal."""
+    """Numbers side by side; a client's id and words, which are no numbers, must be equal."""
     assert len(ours) == len(theirs)
+    if isinstance(ours, Event):
+        assert ours[-1] == theirs[-1] == ""
+        ours, theirs = ours[:-1], theirs[:-1]
     assert ours[-1] == theirs[-1]
     return list(zip(ours[:-1], theirs[:-1], strict=True))  # type: ignore[arg-type]
 

@@ -202,6 +202,9 @@ class AlpacaVenue(LocalVenue):
         if fault is not None:
             reset = -(-self.ledger.now // SECOND) + int(fault.seconds)
             raise self._too_many(reset, {"Retry-After": str(int(fault.seconds))})
+        fault = self.faults.hit("refused", self.exchange.now, path=path)
+        if fault is not None:
+            raise AlpacaRefusalError(fault.status, 40310000, fault.text or "forbidden.")
 
     def lost(self, path: str) -> AlpacaRefusalError | None:
         """See :class:`LocalVenue`."""

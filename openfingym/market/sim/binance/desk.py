@@ -70,6 +70,9 @@ class BinanceDesk:
         fault = self.ledger.faults.hit("limited", self.ledger.exchange.now, path=path)
         if fault is not None:
             raise self._refusal(fault.status if fault.status in {418, 429} else 429, int(fault.seconds))
+        fault = self.ledger.faults.hit("refused", self.ledger.exchange.now, path=path)
+        if fault is not None:
+            raise ApiError(-2010, fault.text or "NEW_ORDER_REJECTED", status=fault.status)
 
     def lost(self, path: str) -> ApiError | None:
         """What is answered in the place of a result, although the request was carried out; None where no fault hits."""

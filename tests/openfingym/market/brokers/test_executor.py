@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
 import pytest
 
+from openfingym.market.brokers.broker import BrokerAnswer
 from openfingym.trading.orders import EventKind, Order, OrderType, Reason, Side, TimeInForce
 from tests.openfingym.market.brokers.fake_alpaca import Line
 
@@ -58,6 +60,27 @@ def test_an_account_is_valued_by_one_price_of_each_symbol():
         account = executor.account()
         assert account.long == 0.0
         assert account.equity == pytest.approx(account.cash - account.short)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_fills_that_an_answer_tells_of_are_missing_only_if_the_stream_does_not_bring_them(lost):
+    line = Line()
+    executor = line.start()
+    executor.submit([limit()])
+    [placed] = [ask for ask in line.sent if ask.request.method == "POST"]
+    line.sent.remove(placed)
+    line.venue.answer(placed.request)
+    [order] = line.venue.open()
+    line.venue.fill(order, D(5), D(100))
+    executor.answered(placed.question, BrokerAnswer(200, json.dumps(order).encode()), line.at)
+    assert not [ask for ask in line.sent if "FILL" in ask.request.path]  # the stream has a moment to bring them
+    if lost:
+        line.venue.frames.clear()
+    line.carry()
+    line.wait(3)
+    assert [tell.text for tell in executor.tells if tell.kind == "filled-gap"] == ["1 fills were missing"] * lost
+    assert [kind for kind, *_ in kinds(executor)] == [EventKind.FILLED]
+    line.assert_equal()
 
 
 def test_a_partial_fill_then_a_cancellation():

@@ -7,17 +7,19 @@ from decimal import Decimal
 import pytest
 
 from openfingym.errors import StoreError
-from openfingym.market.brokers.journal import Journal
+from openfingym.market.brokers.journal import NAME, Journal
 from openfingym.market.brokers.reports import (
     Adopted,
     BrokerExecution,
     Bust,
+    OrderRefused,
     OrderReport,
     OrderState,
     ReportSource,
     Submitted,
+    Unanswered,
 )
-from openfingym.trading.orders import OrderType, Side, TimeInForce
+from openfingym.trading.orders import OrderType, Reason, Side, TimeInForce
 
 D = Decimal
 REPORTS = [
@@ -77,3 +79,10 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="choose another folder"):
         Journal(tmp_path / "file")
+
+
+def test_reports_of_an_earlier_version_which_had_no_words_are_read(tmp_path):
+    lines = '["OrderRefused","c1",18]\n["Unanswered","c2"]\n'
+    (tmp_path / NAME).write_text(lines)
+    with Journal(tmp_path) as journal:
+        assert journal.reports == [OrderRefused("c1", Reason.VENUE_REFUSED), Unanswered("c2")]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -114,6 +116,26 @@ def test_an_account_at_alpaca_runs_over_real_sockets(server: AlpacaServer) -> No
     assert not server.fake.open()
     assert server.fake.posts == 1
     assert live.account().cash == float(server.fake.cash)
+
+
+def test_the_documented_strategy_trades_on_a_local_venue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "live.md").read_text()
+    [program] = [code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "LiveBroker(" in code]
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program, "live.md", "exec"), {})
+    printed = capsys.readouterr().out.splitlines()
+    told = [line for line in printed if line.startswith("Tell(")]
+    *fills, refused, account = (line for line in printed if line not in told)
+    # Of two orders, each of which may be filled in parts.
+    sizes = [re.fullmatch(r"FILLED (\d+\.0) 2\d\d\.\d+ NONE ", line) for line in fills]
+    assert sum(float(size[1]) for size in sizes if size) == 20.0
+    assert refused == "REJECTED 10.0 nan VENUE_REFUSED AAPL is not for sale."
+    assert account.startswith("(20.0,) 95")
+    assert (tmp_path / "journal" / "orders.jsonl").is_file()
+    assert "'connected'" in told[0]
+    assert not [line for line in told if "fills were missing" in line]
 
 
 def test_wrong_keys_of_alpaca_are_an_error_that_says_what_to_do(server: AlpacaServer) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from openfingym.errors import VenueError
 from openfingym.market.brokers.journal import Journal
-from openfingym.market.brokers.reports import OrderState
+from openfingym.market.brokers.reports import OrderRefused, OrderState
 from openfingym.market.clock import SystemClock
 from openfingym.market.commands import Instant
 from openfingym.market.feed import Frame
@@ -24,7 +24,7 @@ from openfingym.market.sim.faults import VenueFault
 from openfingym.market.tape import NoRecorder, RecordKind, TapeHeader
 from openfingym.market.tape_reader import TapeReader
 from openfingym.market.tape_writer import TapeWriter
-from openfingym.trading.orders import EventKind, Order, OrderType, Reason, Side
+from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side
 from tests.openfingym.market.brokers.local_venue import KEYS, Account, LocalVenue
 
 ORDERS = "/api/v3/order"
@@ -68,6 +68,45 @@ def test_orders_are_placed_filled_replaced_and_cancelled(venue: LocalVenue) -> N
             (EventKind.CANCELLED, rests),
         ], "in this order, each once"
         live.check()
+
+
+def test_fills_that_the_stream_has_brought_are_not_called_missing(venue: LocalVenue) -> None:
+    venue.bob(-1, 2.0, 100.0)
+    with Account(venue) as account:
+        account.live.ready(20)
+        account.live.submit([Order(0, Side.BUY, 0.5)])
+        account.until(lambda: states(account) == [OrderState.FILLED])
+        account.settled()
+        venue.abort()
+        account.until(lambda: account.heard("connected") == 2, jump=1.0)
+        account.settled()
+        assert account.heard("filled-gap") == 0
+
+
+def test_the_venues_words_reach_the_strategy_without_the_keys(venue: LocalVenue, tmp_path: Path) -> None:
+    with Journal(tmp_path) as journal, Account(venue, journal=journal) as account:
+        live = account.live
+        live.ready(20)
+        [rests] = live.submit([limit(Side.BUY, 1.0, 90.0)])
+        account.until(lambda: states(account) == [OrderState.OPEN])
+        words = f"Market is closed for {KEYS.secret}, and for all others."
+        venue.faults.append(VenueFault("refused", path=ORDERS, status=400, text=words))
+        live.submit([limit(Side.BUY, 1.0, 91.0)])
+        live.cancel(rests)
+        live.replace(rests, limit_price=92.0)
+        found = list[Event]()
+
+        def all_came() -> bool:
+            found.extend(live.events())
+            return len(found) == 3
+
+        account.until(all_came)
+        assert {(event.kind, event.reason) for event in found} == {(EventKind.REJECTED, Reason.VENUE_REFUSED)}
+        masked = f"Market is closed for {'*' * len(KEYS.secret)}, and for all others."
+        assert {event.text for event in found} == {masked}
+        venue.faults.clear()
+    with Journal(tmp_path) as journal:
+        assert [report.text for report in journal.reports if isinstance(report, OrderRefused)] == [masked] * 2
 
 
 def test_a_replacement_that_is_refused_leaves_what_the_venue_says(venue: LocalVenue) -> None:
