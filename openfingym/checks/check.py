@@ -39,6 +39,8 @@ class CheckReport:
     """What answers without skill reach on the task; None if they were not tried."""
     outcomes: tuple[SkilllessOutcome, ...] = ()
     """The result of each answer without skill that the task does not refuse; empty if they were not tried."""
+    oddities: tuple[str, ...] = ()
+    """What is odd about the data, which fails no check; see :func:`openfingym.data.plausibility.oddities`."""
 
     @property
     def passed(self) -> bool:
@@ -49,6 +51,7 @@ class CheckReport:
         """Plain values for ``--json``."""
         rows = [{"name": f.name, "passed": f.passed, "detail": f.detail} for f in self.findings]
         report: dict[str, object] = {"task": self.task, "passed": self.passed, "findings": rows}
+        report["odd"] = list(self.oddities)
         if self.reached is not None:
             report |= {"skillless": asdict(self.reached), "outcomes": [asdict(outcome) for outcome in self.outcomes]}
         return report
@@ -83,7 +86,9 @@ def check_task(
             findings += (run("skill", lambda: _skill(task, package, surveyed, on_all)),)
     if backend is not None and all(finding.passed for finding in findings):
         findings += (run("smoke", lambda: smoke(task, backend)),)
-    return CheckReport(task.name, findings, *surveyed[0]) if surveyed else CheckReport(task.name, findings)
+    # Of data that cannot be built, the first finding says why.
+    odd = kind_of(task).oddities(task) if findings[0].passed else ()
+    return CheckReport(task.name, findings, *(surveyed[0] if surveyed else ()), oddities=odd)
 
 
 def check_package(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Finding]:

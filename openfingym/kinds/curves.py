@@ -16,7 +16,7 @@ from openfingym.kinds.curves_brief import brief_of_curves, origin_of, words_of
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.months import MonthsKind, is_own
-from openfingym.kinds.panels import panel_of, split_text
+from openfingym.kinds.panels import panel_oddities, panel_of, split_text
 from openfingym.kinds.pictures import Curve, Picture, spread
 from openfingym.kinds.real_forms import required_form, split_of
 from openfingym.kinds.skillless.curves import skillless
@@ -126,6 +126,10 @@ class CurvesKind(MonthsKind):
         from openfingym.kinds.own_curves import start_from_curves
 
         return start_from_curves(self.start, given)
+
+    def oddities(self, task: Task) -> tuple[str, ...]:
+        """What is odd about the author's own curves."""
+        return panel_oddities(task, panel_of(task)) if is_own(task) else ()
 
     def renewed(self, task: Task, seed: int) -> Curves:
         """The curves with every month after the training block drawn anew."""

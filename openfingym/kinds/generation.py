@@ -24,7 +24,7 @@ from openfingym.kinds.panels import (
     panel_width,
     renewed_panel,
 )
-from openfingym.kinds.paths import Paths, from_panel, from_process, process_of
+from openfingym.kinds.paths import Paths, from_panel, from_process, path_oddities, process_of
 from openfingym.kinds.pictures import paths
 from openfingym.kinds.skillless.generation import skillless
 from openfingym.kinds.start import Given, Start
@@ -146,6 +146,10 @@ class GenerationKind(Kind):
         if known is not None:
             return from_process(task, known)
         return from_panel(task, _contract(task.spec.contract), panel_of(task))
+
+    def oddities(self, task: Task) -> tuple[str, ...]:
+        """What is odd about the panel that windows are cut from."""
+        return path_oddities(task)
 
     def renewable(self, task: Task) -> bool:
         """Whether the windows come from a process set, or from a simulated panel."""

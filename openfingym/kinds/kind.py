@@ -311,6 +311,13 @@ class Kind(ABC):
         """
         return np.asarray(read(self.load_train[1]))
 
+    def oddities(self, task: Task) -> tuple[str, ...]:
+        """What is odd about the task's values in time, a sentence each, for its author alone: hidden rows count too.
+
+        By default nothing, as for graphs, whose values are not in time.
+        """
+        return ()
+
     def plots(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from openfingym.errors import TaskError
 from openfingym.kinds.material import Blocks
-from openfingym.kinds.panels import panel_recipe, split_text
+from openfingym.kinds.panels import panel_oddities, panel_of, panel_recipe, split_text
 from openfingym.kinds.real_forms import split_of
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ def process_of(task: Task) -> ProcessSet | None:
         return None
     named = {known.name: known for known in process_sets()}
     return named.get(task.spec.dataset.name or "")
+
+
+def path_oddities(task: Task) -> tuple[str, ...]:
+    """What is odd about the panel that a task's windows are cut from; nothing of a process set."""
+    return () if process_of(task) is not None else panel_oddities(task, panel_of(task))
 
 
 def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Paths:
