@@ -121,8 +121,7 @@ class GenerationKind(Kind):
     heavy = True
     drawn = True
     reference_version = 3
-    """Version 1 drew white noise for paths too; version 2 decided for each channel by itself whether it was a random
-    walk."""
+    """Version 1 drew white noise for paths too; version 2 decided for each channel whether it was a random walk."""
 
     def start_from(self, given: Given) -> Start:
         """A scaffold that holds the author's table."""

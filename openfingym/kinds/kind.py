@@ -60,6 +60,8 @@ class Kind(ABC):
     """Version of the baseline; to be raised by whoever changes :meth:`naive` so that it answers otherwise."""
     heavy: ClassVar[bool] = False
     """Whether scoring keeps a core busy for long, whatever the metrics."""
+    partly_known: ClassVar[bool] = False
+    """Whether hidden targets may be NaN, where nobody knows the truth, and are then not scored."""
     always_scores: ClassVar[bool] = False
     """Whether every answer of the right shape and range has a value in every metric that measures errors."""
     drawn: ClassVar[bool] = False

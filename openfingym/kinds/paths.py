@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import TaskError
+from openfingym.kinds.known_windows import left_of
 from openfingym.kinds.material import Blocks
 from openfingym.kinds.panels import panel_oddities, panel_of, panel_recipe, split_text
 from openfingym.kinds.real_forms import split_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from openfingym.data import DatasetInfo, Panel
     from openfingym.data.processes.sets import ProcessSet
+    from openfingym.data.recipe import Windows
     from openfingym.kinds.generation import GenerationContract
     from openfingym.task import Task
 
@@ -145,6 +147,7 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
                 )
             whole[part] /= before[:, None]
     length = contract.lookback + contract.horizon
+    whole["test"], counts, said = _known_alone(task, contract, panel, windows, whole["test"], anchored=anchored)
     scaled = (
         "each window divided by the row before it"
         if anchored
@@ -155,8 +158,8 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
         digest=panel.digest,
         channels=panel.channels,
         train=whole["train"],
-        public=whole["test"][: windows.n_public],
-        private=whole["test"][windows.n_public :],
+        public=whole["test"][: counts[0]],
+        private=whole["test"][counts[0] :],
         recipe=(
             *panel_recipe(panel),
             f"channels: {', '.join(panel.channels)}",
@@ -164,5 +167,44 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
             f"{split_text(split)} rows dropped between",
             f"training windows of {length} rows, one every {split.train_stride} rows",
             f"hidden windows tile their block without overlap: {windows.n_public} public, {windows.n_private} private",
+            *said,
         ),
     )
+
+
+def _known_alone(
+    task: Task,
+    contract: GenerationContract,
+    panel: Panel,
+    windows: Windows,
+    hidden: NDArray[np.float64],
+    *,
+    anchored: bool,
+) -> tuple[NDArray[np.float64], tuple[int, int], tuple[str, ...]]:
+    """The hidden windows without those that rest on filled cells: a distribution is of whole windows.
+
+    Args:
+        task: the task, for messages.
+        contract: the contract of the task.
+        panel: the panel that the windows are cut from.
+        windows: where they begin.
+        hidden: the hidden windows, contexts included, float64[windows, rows, channels].
+        anchored: whether each window is divided by the row before it.
+
+    Returns:
+        Windows, counts of both folds, and what was done as sentences.
+
+    Raises:
+        TaskError: a fold has no window left.
+    """
+    from openfingym.data.recipe import unknown_values
+
+    cells, counts = unknown_values(panel, contract.value_semantics), (windows.n_public, windows.n_private)
+    if cells is None:
+        return hidden, counts, ()
+    # A context may be filled, which is only shown; what is divided by must be known.
+    offsets = np.arange(contract.lookback, contract.lookback + contract.horizon)
+    rows = windows.test_starts[:, None] + (np.append(offsets, -1) if anchored else offsets)
+    kept = ~cells[rows].any(axis=(1, 2))
+    left, said = left_of(task, kept, counts, "that hold a value which was filled in")
+    return hidden[kept], left, said

@@ -141,8 +141,19 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
         baseline=spec.scoring.baseline,
         public=scores["public"],
         private=scores["private"],
-        warnings=warnings_for(package, values),
+        warnings=(*_unscored(task.hidden), *warnings_for(package, values)),
     )
+
+
+def _unscored(hidden: Mapping[str, Array]) -> tuple[str, ...]:
+    """A remark on hidden values that nobody knows."""
+    import numpy as np
+
+    counts = [
+        (name, int(np.isnan(array).sum()), array.size) for name, array in hidden.items() if array.dtype.kind == "f"
+    ]
+    return tuple(f"unknown: {count} of {size} values of {name} are NaN and not scored" for name, count, size in counts
+                 if count)  # fmt: skip
 
 
 def read_answer(
@@ -194,7 +205,8 @@ def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
 
     from openfingym.kinds import kind_of
 
-    wanted = kind_of(package.task).hidden_shapes(package.manifest.submission_shape, package.manifest.n_test)
+    kind = kind_of(package.task)
+    wanted = kind.hidden_shapes(package.manifest.submission_shape, package.manifest.n_test)
     try:
         if path.is_dir():
             arrays = {name: np.load(path / f"{name}.npy", allow_pickle=False) for name in wanted}
@@ -216,8 +228,12 @@ def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
             raise DataError(f"{path}: no array {name!r}; found {', '.join(arrays) or 'none'}")
         if arrays[name].shape != shape:
             raise DataError(f"{path}: {name} has shape {list(arrays[name].shape)}, expected {list(shape)}")
-        if arrays[name].dtype.kind not in "fiu" or not np.isfinite(arrays[name]).all():
+        values = arrays[name]
+        if values.dtype.kind not in "fiu" or not np.isfinite(values[~np.isnan(values)]).all():
             raise DataError(f"{path}: {name} must hold finite numbers")
+        unknown = int(np.isnan(values).sum())
+        if unknown and (not kind.partly_known or unknown == values.size):
+            raise DataError(f"{path}: {name} must hold finite numbers, found NaN in {unknown} of {values.size}")
         if name == "labels" and not np.isin(arrays[name], (0, 1)).all():
             at = int((~np.isin(arrays[name], (0, 1))).argmax())
             raise DataError(f"{path}: labels must be 0 or 1, found {arrays[name][at]} at {at}")
