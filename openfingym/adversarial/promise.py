@@ -19,6 +19,7 @@ import numpy as np
 
 from openfingym.errors import SubmissionError
 from openfingym.kinds import is_sequential, kind_of, score_fold, score_with_replicates
+from openfingym.kinds.skillless.stale import NAME as COPIED_BARS
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 
@@ -42,6 +43,14 @@ COMPARISONS = 1200
 if it were one of them."""
 CRITICAL = NormalDist().inv_cdf(FALSE_ALARM / COMPARISONS)
 """Log relative total, in standard errors and so below 0, that an answer must undercut to break the promise."""
+EXPLOITS: Mapping[str, str] = {
+    COPIED_BARS: "Bars with the prices of the bar before can be traded, which nobody quoted: leave their rows out of the "
+    "data, which makes halts of them"
+}
+"""Answers that use a fault of the data, by name, and the fault. They are tried only where the data show it, so that
+each is no one of :data:`COMPARISONS`."""
+CRITICAL_OF_EXPLOITS = NormalDist().inv_cdf(0.001)
+"""As :data:`CRITICAL`, for one of :data:`EXPLOITS`."""
 MATERIAL = 0.999
 """Relative total from which on an answer is no better than the baseline, however certain the difference is."""
 SAMPLE = 300
@@ -79,7 +88,7 @@ class Trial:
             self.relative is not None
             and self.relative < MATERIAL
             and self.deviates is not None
-            and self.deviates < CRITICAL
+            and self.deviates < (CRITICAL_OF_EXPLOITS if self.name in EXPLOITS else CRITICAL)
         )
 
     def __str__(self) -> str:

@@ -275,7 +275,7 @@ def _skill(
 ) -> str:
     """Check that no answer without skill beats the baseline beyond chance; adds what they reach to ``surveyed``."""
     from openfingym.adversarial.pooled import outcomes_of
-    from openfingym.adversarial.promise import survey
+    from openfingym.adversarial.promise import EXPLOITS, survey
     from openfingym.adversarial.record import reached_by
 
     outcome = survey(package, package.read_truth(), on_all=on_all)
@@ -286,8 +286,9 @@ def _skill(
     tried = len(outcome.trials)
     if outcome.breaks:
         shown = "; ".join(map(str, outcome.breaks[:3]))
+        faults = "".join(f". {EXPLOITS[trial.name]}" for trial in outcome.breaks if trial.name in EXPLOITS)
         raise FailedCheckError(
-            f"{len(outcome.breaks)} of {tried} answers without skill are better than the baseline: {shown}"
+            f"{len(outcome.breaks)} of {tried} answers without skill are better than the baseline: {shown}{faults}"
         )
     best = "every one is refused" if outcome.best is None else f"the best has a relative total of {outcome.best}"
     return f"none of {tried} answers without skill{refused} is better than the baseline beyond chance; {best}"

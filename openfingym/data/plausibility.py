@@ -74,6 +74,7 @@ def oddities(
     # A value that was carried over a gap, or through a halt, is no feed that is stuck.
     quoted = [(name, np.where(empty[name], np.nan, column) if name in empty else column) for name, column in by_channel]
     found += _listed([_stuck(name, column, label) for name, column in quoted])
+    found += _listed([_copied(symbol, channels, values, label, first_hidden) for symbol in sorted(bars)])
     found += _listed([_zeros(name, column, label) for name, column in by_channel])
     prices = [(name, column) for name, column in by_channel if not name.lower().endswith("volume")]
     found += _listed([_nonpositive(name, column, label) for name, column in prices])
@@ -185,6 +186,32 @@ def _stuck(name: str, column: NDArray[np.float64], label: Callable[[int], str]) 
     if lengths[longest] < STUCK or lengths[longest] == len(column) or column[edges[longest] + 1] == 0.0:
         return ""
     return f"{name} repeats one value in {lengths[longest]} rows from {label(int(edges[longest]) + 1)}"
+
+
+def _copied(
+    symbol: str,
+    channels: Sequence[str],
+    values: NDArray[np.float64],
+    label: Callable[[int], str],
+    hidden_from: int,
+) -> str:
+    """How many bars of a symbol have the prices of the bar before although they have a range and are no halt."""
+    place = {name.lower(): number for number, name in enumerate(channels)}
+    begin = f"{symbol}_".lower() if symbol else ""
+    columns = [place[begin + field] for field in FIELDS if begin + field in place]
+    if len(columns) < len(FIELDS):
+        return ""
+    bars = values[:, columns]
+    same = np.zeros(len(bars), dtype=np.bool_)
+    same[1:] = (bars[1:, :4] == bars[:-1, :4]).all(axis=1)
+    same &= (bars[:, 1] > bars[:, 2]) & (bars[:, 4] > 0.0)
+    if same.sum() < STUCK:
+        return ""
+    hidden = f", {int(same[hidden_from:].sum())} of them hidden" if hidden_from < len(bars) else ""
+    return (
+        f"{symbol or 'its bars'}: {int(same.sum())} bars repeat the prices of the bar before{hidden}, first "
+        f"{label(int(same.argmax()))}; if nothing was traded there, leave the rows out, which makes halts of them"
+    )
 
 
 def _zeros(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
