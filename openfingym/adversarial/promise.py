@@ -44,8 +44,8 @@ if it were one of them."""
 CRITICAL = NormalDist().inv_cdf(FALSE_ALARM / COMPARISONS)
 """Log relative total, in standard errors and so below 0, that an answer must undercut to break the promise."""
 EXPLOITS: Mapping[str, str] = {
-    COPIED_BARS: "Bars with the prices of the bar before can be traded, which nobody quoted: leave their rows out of the "
-    "data, which makes halts of them"
+    COPIED_BARS: "Bars with the prices of the bar before can be traded, which nobody quoted: leave their rows out of "
+    "the data, which makes halts of them"
 }
 """Answers that use a fault of the data, by name, and the fault. They are tried only where the data show it, so that
 each is no one of :data:`COMPARISONS`."""
