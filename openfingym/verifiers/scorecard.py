@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.verifiers.routes import ARROW_FILE, JSON, NPY, NPZ, PARQUET
-from openfingym.verifiers.row_keys import in_order
+from openfingym.verifiers.row_keys import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -274,7 +274,7 @@ def _csv(path: Path) -> pd.DataFrame:
 def _with_keys(path: Path, content: bytes, task: HiddenTask) -> pd.DataFrame | None:
     """A Parquet or Arrow file that has columns beside the answer's, which may say what its rows are; None for others.
 
-    The verifier, which reads programs' answers, takes rows by their place alone.
+    Of these the verifier, which reads programs' answers, takes keys alone; here other columns are left out.
     """
     if path.suffix not in {".parquet", ".arrow"}:
         return None
@@ -309,7 +309,8 @@ def _as_npy(path: Path, table: pd.DataFrame, task: HiddenTask, package: BuiltPac
     if len(table) != rows:
         axes = " x ".join(task.manifest.submission_axes[:-1]) or task.manifest.submission_axes[0]
         raise SubmissionError(f"{path}: {len(table)} rows, expected {rows} ({axes})", problem="wrong-shape")
-    table = in_order(path, table, package)
+    order = order_of(path, table, package)
+    table = table if order is None else table.iloc[order]
     # Columns are taken by name: their order in the file does not matter, and other columns are left out.
     predictions = table[labels]
     for name in labels:
