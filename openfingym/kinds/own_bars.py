@@ -146,9 +146,7 @@ def bars_table(table: DataTable, stem: str, fill: Fill | None = None) -> DataTab
         steps.append(f"{int((~kept & ~begun).sum())} rows left out in which a symbol has no bar (drop)")
     if begun.any():
         reason = latest(columns.symbols, np.stack([halts[symbol] for symbol in columns.symbols], axis=1))
-        steps.append(
-            f"{int(begun.sum())} rows left out, before the first in which every symbol has a bar: {reason} in them"
-        )
+        steps.append(f"{int(begun.sum())} rows left out, before the first in which every symbol has a bar: {reason}")
     if not kept.any():
         raise DataError("in no row do all symbols have a bar; leave out the one that begins last")
     for symbol in columns.symbols:

@@ -63,7 +63,7 @@ def without_gaps(table: DataTable, fill: Fill | None, train: float) -> Filled:
     # Before the first value of a channel there is nothing to fill its gaps from: those rows go.
     known = np.asarray(np.logical_or.accumulate(~gaps, axis=0).all(axis=1))
     if not known.all():
-        table = _kept(table, known, f"{latest(table.channels, gaps)} in them")
+        table = _kept(table, known, latest(table.channels, gaps))
         gaps = np.isnan(table.values)
     values, between, last = forward(table.values), 0, None
     if fill == "interpolate":
@@ -93,8 +93,9 @@ def latest(names: Sequence[str], gaps: NDArray[np.bool_]) -> str:
     more = f" and {len(last) - LISTED} more" if len(last) > LISTED else ""
     has = "has" if len(last) == 1 else "have"
     before = np.sort(begins)[: len(begins) - len(last)].max(initial=0)
-    cost = f" (without {'it' if len(last) == 1 else 'them'} {before} rows would go)" if begins.max() > before else ""
-    return f"{', '.join(map(repr, last[:LISTED]))}{more} {has} no value yet{cost}"
+    without = f" ({before or 'no'} rows would go without {'it' if len(last) == 1 else 'them'})"
+    cost = without if len(last) < len(names) else ""
+    return f"{', '.join(map(repr, last[:LISTED]))}{more} {has} no value yet in them{cost}"
 
 
 def refusal(table: DataTable, gaps: NDArray[np.bool_]) -> str:
