@@ -47,10 +47,10 @@ EXPLOITS: Mapping[str, str] = {
     COPIED_BARS: "Bars with the prices of the bar before can be traded, which nobody quoted: leave their rows out of "
     "the data, which makes halts of them"
 }
-"""Answers that use a fault of the data, by name, and the fault. They are tried only where the data show it, so that
-each is no one of :data:`COMPARISONS`."""
-CRITICAL_OF_EXPLOITS = NormalDist().inv_cdf(0.001)
-"""As :data:`CRITICAL`, for one of :data:`EXPLOITS`."""
+"""Answers that use a fault of the data, by name, and the fault. They are tried only where the data show it."""
+EXPLOITED = 0.99
+"""Relative total below which one of :data:`EXPLOITS` breaks the promise. Its gain comes from the fault, and is not told
+from chance by an interval: of one long run of copied bars, resamples hold anything from none to twice as many."""
 MATERIAL = 0.999
 """Relative total from which on an answer is no better than the baseline, however certain the difference is."""
 SAMPLE = 300
@@ -83,12 +83,16 @@ class Trial:
 
     @property
     def breaks(self) -> bool:
-        """Whether the answer is better than the baseline beyond chance, which breaks the promise."""
+        """Whether the answer is better than the baseline beyond chance, or by a fault of the data, which breaks the
+        promise.
+        """
+        if self.name in EXPLOITS:
+            return self.relative is not None and self.relative < EXPLOITED
         return (
             self.relative is not None
             and self.relative < MATERIAL
             and self.deviates is not None
-            and self.deviates < (CRITICAL_OF_EXPLOITS if self.name in EXPLOITS else CRITICAL)
+            and self.deviates < CRITICAL
         )
 
     def __str__(self) -> str:

@@ -166,7 +166,8 @@ def _change_of_step(times: NDArray[np.datetime64]) -> list[str]:
     steps = np.diff(times) / np.timedelta64(1, "h")
     if len(steps) < 40:
         return []
-    parts = np.array_split(steps, 20)
+    # So many in each part that a single hole is not its usual distance.
+    parts = np.array_split(steps, min(20, len(steps) // 10))
     medians = np.array([float(np.median(part)) for part in parts])
     if medians.max() < 3.0 * medians.min():
         return []

@@ -19,7 +19,7 @@ from openfingym.kinds.bars import BarsKind, bars_start
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.pictures import by_step, decided, spread
-from openfingym.kinds.skillless.stale import NAME, copied, hunt
+from openfingym.kinds.skillless.stale import FEWEST, NAME, copied, hunt
 from openfingym.kinds.skillless.trading import plans
 from openfingym.kinds.trading_brief import brief_of_trading
 from openfingym.kinds.trading_episode import TAIL, TradingEpisode, market_of, open_account
@@ -309,11 +309,11 @@ def _records(
 
 
 def _hunted(contract: TradingContract, hidden: Mapping[str, Array], episodes: int) -> NDArray[np.float64] | None:
-    """The records of :func:`openfingym.kinds.skillless.stale.hunt`; None where no bar is a copy that can be traded."""
+    """The records of :func:`openfingym.kinds.skillless.stale.hunt`; None where hardly a bar is a copy."""
     accounts = [
         open_account(contract, bar_episodes.window(contract, hidden, number, TAIL)) for number in range(episodes)
     ]
-    if not any(copied(account.bars).any() for account in accounts):
+    if sum(int(copied(account.bars).sum()) for account in accounts) < FEWEST:
         return None
     for account in accounts:
         for action in hunt(account, contract):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 NAME = "trades on copied bars"
 """Name of the agent's answer."""
+FEWEST = 5
+"""Copies in the hidden episodes from which on it is tried: a bar or two may repeat the one before by chance."""
 LONGEST = 31
 """Longest rhythm of copies that is looked for, in rows."""
 CASH = 0.999
@@ -83,7 +85,7 @@ def expected(same: NDArray[np.bool_]) -> bool:
             return bool(last[0])
     edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
     lengths = edges[1::2] - edges[::2]
-    return bool(same[-1]) and (len(lengths) < 2 or bool(lengths[-1] < lengths[-2]))
+    return bool(same[-1:].any()) and (len(lengths) < 2 or bool(lengths[-1] < lengths[-2]))
 
 
 def _order(symbol: str, side: str, quantity: float, price: float | None) -> dict[str, object]:
