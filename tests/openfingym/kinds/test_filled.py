@@ -9,11 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from openfingym.errors import TaskError
+from openfingym.checks.check import CheckReport
+from openfingym.cli.task import _print_report
+from openfingym.data.own.filled import filled_csv, read_filled
+from openfingym.errors import DataError, TaskError
 from openfingym.kinds import kind_of, score_fold, score_with_replicates
 from openfingym.kinds.start import Given
 from openfingym.metrics import find_metric
-from openfingym.packages.scaffold import new_task
+from openfingym.packages.scaffold import new_task, start_of
 from openfingym.task import Task
 from tests.openfingym.kinds.materials import read_of
 
@@ -90,6 +93,65 @@ def test_a_filled_hidden_value_is_in_no_score(tmp_path: Path) -> None:
             np.array_equal(first.replicates.metrics[name], second.replicates.metrics[name], equal_nan=True)
             for name in expected
         )
+
+
+@pytest.mark.parametrize("kind", ["forecast", "generation", "curves", "trading", "rolling"])
+def test_one_report_is_shown_at_every_door(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What `task new` says of files, `task check` and `task show --html` say of the task that holds them."""
+    table = holed()
+    if kind in {"trading", "rolling"}:
+        close = table.iloc[:, 0]
+        bars = {"open": close, "high": close + 1.0, "low": close - 1.0, "close": close}
+        table = pd.DataFrame({**bars, "volume": np.where(close.isna(), np.nan, 5.0)})
+    elif kind == "curves":
+        table.columns = pd.Index(["1y", "2y"])
+        table.iloc[560:580, 1] = 99.0
+    table.to_csv(tmp_path / "x.csv")
+    given = Given((tmp_path / "x.csv",), fill=None if kind in {"trading", "rolling"} else "forward")
+    start = start_of(kind, given)
+    assert start.own_data is not None
+    said = start.own_data.oddities
+    assert any("has no value of its own in" in sentence and "of them hidden" in sentence for sentence in said)
+    task = Task.read(new_task("x", tmp_path, kind, given, start=start))
+    assert kind_of(task).oddities(task) == said
+    report = CheckReport("x", (), oddities=said).to_dict()
+    _print_report(report)
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()[1:]] == [f"odd: {line}" for line in said]
+
+
+def test_cells_of_which_nobody_kept_the_place_are_scored_and_said(tmp_path: Path) -> None:
+    task = task_of(tmp_path, holed())
+    text = task.config_path.read_text()
+    stated = next(line for line in text.splitlines() if line.startswith("filled_cells"))
+    task.config_path.write_text(text.replace(f"{stated}\n", ""))
+    older = Task.read(task.folder)
+    assert not any("not scored" in step for step in material_of(older).recipe)
+    assert "47 cells were given a value, and nobody has kept which" in kind_of(older).oddities(older)[-1]
+    # With the file, its cells are part of what the package is made from.
+    assert kind_of(task).source_key(task) != kind_of(older).source_key(older)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "its first line must be channel,first,last"),
+        ("channel,first,last\nc0,5\n", "row 2: 'c0,5' is no channel"),
+        ("channel,first,last\nc0,9,5\n", "is no channel with the first and last row of a run, from 0 to 599"),
+        ("channel,first,last\nc0,0,600\n", "row 2"),
+        ("channel,first,last\nc0,-1,3\n", "row 2"),
+        ("channel,first,last\nc0,\u0661,3\n", "row 2"),
+    ],
+)
+def test_a_file_of_filled_cells_that_is_malformed_is_refused(content: str, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        read_filled(content.encode(), ("c0", "c1"), ROWS, "filled.csv")
+
+
+def test_filled_cells_are_kept_to_the_cell() -> None:
+    cells = np.random.default_rng(1).random((50, 3)) < 0.4
+    content = filled_csv(("a", 'b"x', "c,d"), cells)
+    assert np.array_equal(read_filled(content, ("a", 'b"x', "c,d"), 50, "x"), cells)
+    assert np.array_equal(read_filled(content, ("c,d", "a"), 50, "x"), cells[:, [2, 0]])
 
 
 def weighted(task: Task, name: str):
