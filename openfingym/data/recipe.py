@@ -147,8 +147,7 @@ def unknown_values(panel: Panel, semantics: ValueSemantics) -> NDArray[np.bool_]
     if panel.filled is None or not panel.filled.any():
         return None
     prices = rows_lost(semantics) + 1
-    found: NDArray[np.bool_] = sliding_window_view(panel.filled, prices, axis=0).any(axis=-1)
-    return found
+    return np.asarray(sliding_window_view(panel.filled, prices, axis=0).any(axis=-1))
 
 
 def cut(

@@ -84,8 +84,13 @@ class Truth:
         Raises:
             DataError: there is none.
         """
+        return self._part(self.known_windows, "window")
+
+    @property
+    def known_windows(self) -> NDArray[np.bool_]:
+        """Windows of which every cell is known, bool[n]."""
         unknown = self._unknown()
-        return self._part(~unknown.reshape(len(unknown), -1).any(axis=1), "window")
+        return np.asarray(~unknown.reshape(len(unknown), -1).any(axis=1))
 
     def _unknown(self) -> NDArray[np.bool_]:
         assert self.unknown is not None, "asked for where some cells are unknown"

@@ -162,7 +162,7 @@ class _Compared:
         if unknown is None:
             return self
         truth = self.truth.cells if cells else self.truth.whole
-        kept = ~unknown if cells else ~unknown.reshape(len(unknown), -1).any(axis=1)
+        kept = ~unknown if cells else self.truth.known_windows
         return _Compared(truth, {name: checked(taken(values, kept)) for name, values in self.given.items()})
 
 
