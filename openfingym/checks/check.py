@@ -88,7 +88,8 @@ def check_task(
         findings += (run("smoke", lambda: smoke(task, backend)),)
     # Of data that cannot be built, the first finding says why.
     odd = kind_of(task).oddities(task) if findings[0].passed else ()
-    return CheckReport(task.name, findings, *(surveyed[0] if surveyed else ()), oddities=odd)
+    reached, outcomes = surveyed[0] if surveyed else (None, ())
+    return CheckReport(task.name, findings, reached, outcomes, odd)
 
 
 def check_package(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Finding]:

@@ -170,7 +170,7 @@ def without_unknown(
     """
     from openfingym.metrics import find_metric
 
-    kept, whole = ~unknown.all(axis=(1, 2)), ~unknown.any(axis=(1, 2))
+    kept, whole = (np.asarray(~some(unknown, axis=(1, 2))) for some in (np.all, np.any))
     left, gone = left_of(task, kept, counts, "of which no value is known")
     for entry in task.spec.scoring.metrics:
         metric = find_metric(entry.name)

@@ -167,6 +167,11 @@ def _with_returns(table: DataTable) -> DataTable:
     steps = []
     for column in np.flatnonzero(rare).tolist():
         row = int(low[:, column].argmax())
+        if unknown[column]:
+            steps.append(
+                f"column {table.channels[column]!r} left out, which is 0 in every row; --measure mixed keeps it"
+            )
+            continue
         steps.append(
             f"column {table.channels[column]!r} left out, which has no returns: {_described(table, row, column)}, and "
             f"{counts[column]} of {len(low)} rows are not above 0. The other columns keep their returns; to keep this "

@@ -205,6 +205,6 @@ def _known_alone(
     # A context may be filled, which is only shown; what is divided by must be known.
     offsets = np.arange(contract.lookback, contract.lookback + contract.horizon)
     rows = windows.test_starts[:, None] + (np.append(offsets, -1) if anchored else offsets)
-    kept = ~cells[rows].any(axis=(1, 2))
+    kept = np.asarray(~cells[rows].any(axis=(1, 2)))
     left, said = left_of(task, kept, counts, "that hold a value which was filled in")
     return hidden[kept], left, said
