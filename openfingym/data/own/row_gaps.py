@@ -68,7 +68,7 @@ def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledR
     known = np.zeros(rows.values.shape, dtype=np.bool_)
     for own in _by_series(rows):
         known[own] = np.logical_or.accumulate(~np.isnan(rows.values[own]), axis=0)
-    rows = rows.kept(known.all(axis=1), f"a feature has no value yet, {emptiest(rows.columns, ~known)}")
+    rows = rows.kept(np.asarray(known.all(axis=1)), f"a feature has no value yet, {emptiest(rows.columns, ~known)}")
     # The training block ends between two dates, never within one.
     starts = starts_of(rows.clock)
     first_hidden = int(starts[train_share(train, len(starts) - 1)])
