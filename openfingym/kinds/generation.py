@@ -19,12 +19,11 @@ from openfingym.kinds.own_tables import start_from_values
 from openfingym.kinds.panels import (
     panel_key,
     panel_kind,
-    panel_of,
     panel_renewable,
     panel_width,
     renewed_panel,
 )
-from openfingym.kinds.paths import Paths, from_panel, from_process, path_oddities, process_of
+from openfingym.kinds.paths import Paths, from_panel, from_process, path_oddities, paths_of, process_of
 from openfingym.kinds.pictures import paths
 from openfingym.kinds.skillless.generation import skillless
 from openfingym.kinds.start import Given, Start
@@ -141,10 +140,7 @@ class GenerationKind(Kind):
 
     def load(self, task: Task) -> Paths:
         """The windows to train on, and those of both folds."""
-        known = process_of(task)
-        if known is not None:
-            return from_process(task, known)
-        return from_panel(task, _contract(task.spec.contract), panel_of(task))
+        return paths_of(task, _contract(task.spec.contract))
 
     def oddities(self, task: Task) -> tuple[str, ...]:
         """What is odd about the panel that windows are cut from."""

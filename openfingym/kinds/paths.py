@@ -56,6 +56,12 @@ def process_of(task: Task) -> ProcessSet | None:
     return named.get(task.spec.dataset.name or "")
 
 
+def paths_of(task: Task, contract: GenerationContract) -> Paths:
+    """The windows of a task: the paths of its process set, or those cut from its panel."""
+    known = process_of(task)
+    return from_panel(task, contract, panel_of(task)) if known is None else from_process(task, known)
+
+
 def path_oddities(task: Task) -> tuple[str, ...]:
     """What is odd about the panel that a task's windows are cut from; nothing of a process set."""
     return () if process_of(task) is not None else panel_oddities(task, panel_of(task))
