@@ -19,6 +19,7 @@ import numpy as np
 
 from openfingym.errors import SubmissionError
 from openfingym.kinds import is_sequential, kind_of, score_fold, score_with_replicates
+from openfingym.kinds.skillless.stale import NAME as COPIED_BARS
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 
@@ -42,6 +43,14 @@ COMPARISONS = 1200
 if it were one of them."""
 CRITICAL = NormalDist().inv_cdf(FALSE_ALARM / COMPARISONS)
 """Log relative total, in standard errors and so below 0, that an answer must undercut to break the promise."""
+EXPLOITS: Mapping[str, str] = {
+    COPIED_BARS: "Bars with the prices of the bar before can be traded, which nobody quoted: leave their rows out of "
+    "the data, which makes halts of them"
+}
+"""Answers that use a fault of the data, by name, and the fault. They are tried only where the data show it."""
+EXPLOITED = 0.99
+"""Relative total below which one of :data:`EXPLOITS` breaks the promise. Its gain comes from the fault, and is not told
+from chance by an interval: of one long run of copied bars, resamples hold anything from none to twice as many."""
 MATERIAL = 0.999
 """Relative total from which on an answer is no better than the baseline, however certain the difference is."""
 SAMPLE = 300
@@ -74,7 +83,11 @@ class Trial:
 
     @property
     def breaks(self) -> bool:
-        """Whether the answer is better than the baseline beyond chance, which breaks the promise."""
+        """Whether the answer is better than the baseline beyond chance, or by a fault of the data, which breaks the
+        promise.
+        """
+        if self.name in EXPLOITS:
+            return self.relative is not None and self.relative < EXPLOITED
         return (
             self.relative is not None
             and self.relative < MATERIAL

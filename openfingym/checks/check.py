@@ -39,6 +39,8 @@ class CheckReport:
     """What answers without skill reach on the task; None if they were not tried."""
     outcomes: tuple[SkilllessOutcome, ...] = ()
     """The result of each answer without skill that the task does not refuse; empty if they were not tried."""
+    oddities: tuple[str, ...] = ()
+    """What is odd about the data, which fails no check; see :func:`openfingym.data.plausibility.oddities`."""
 
     @property
     def passed(self) -> bool:
@@ -49,6 +51,7 @@ class CheckReport:
         """Plain values for ``--json``."""
         rows = [{"name": f.name, "passed": f.passed, "detail": f.detail} for f in self.findings]
         report: dict[str, object] = {"task": self.task, "passed": self.passed, "findings": rows}
+        report["odd"] = list(self.oddities)
         if self.reached is not None:
             report |= {"skillless": asdict(self.reached), "outcomes": [asdict(outcome) for outcome in self.outcomes]}
         return report
@@ -83,7 +86,10 @@ def check_task(
             findings += (run("skill", lambda: _skill(task, package, surveyed, on_all)),)
     if backend is not None and all(finding.passed for finding in findings):
         findings += (run("smoke", lambda: smoke(task, backend)),)
-    return CheckReport(task.name, findings, *surveyed[0]) if surveyed else CheckReport(task.name, findings)
+    # Of data that cannot be built, the first finding says why.
+    odd = kind_of(task).oddities(task) if findings[0].passed else ()
+    reached, outcomes = surveyed[0] if surveyed else (None, ())
+    return CheckReport(task.name, findings, reached, outcomes, odd)
 
 
 def check_package(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator[Finding]:
@@ -270,7 +276,7 @@ def _skill(
 ) -> str:
     """Check that no answer without skill beats the baseline beyond chance; adds what they reach to ``surveyed``."""
     from openfingym.adversarial.pooled import outcomes_of
-    from openfingym.adversarial.promise import survey
+    from openfingym.adversarial.promise import EXPLOITS, survey
     from openfingym.adversarial.record import reached_by
 
     outcome = survey(package, package.read_truth(), on_all=on_all)
@@ -281,8 +287,9 @@ def _skill(
     tried = len(outcome.trials)
     if outcome.breaks:
         shown = "; ".join(map(str, outcome.breaks[:3]))
+        faults = "".join(f". {EXPLOITS[trial.name]}" for trial in outcome.breaks if trial.name in EXPLOITS)
         raise FailedCheckError(
-            f"{len(outcome.breaks)} of {tried} answers without skill are better than the baseline: {shown}"
+            f"{len(outcome.breaks)} of {tried} answers without skill are better than the baseline: {shown}{faults}"
         )
     best = "every one is refused" if outcome.best is None else f"the best has a relative total of {outcome.best}"
     return f"none of {tried} answers without skill{refused} is better than the baseline beyond chance; {best}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import say
+from openfingym.cli.printable import say, say_oddities
 from openfingym.cli.render import print_json, print_table
 
 if TYPE_CHECKING:
@@ -65,11 +65,12 @@ def pull_command(
             raise click.UsageError("name a dataset or a source, or give --list")
         _print_pullable(as_json=as_json)
         return
-    from openfingym.data.sources import pull, terminal_progress
+    from openfingym.data.plausibility import table_oddities
+    from openfingym.data.sources import Table, pull, terminal_progress
 
     wanted = tuple(symbol.strip() for symbol in symbols.split(",")) if symbols else ()
     with terminal_progress() as progress:
-        record = pull(
+        pulled = pull(
             name,
             symbols=wanted,
             start=start,
@@ -78,8 +79,9 @@ def pull_command(
             refresh=refresh,
             base_url=mirror,
             progress=progress,
-        ).record
-    _print_record(record, as_json=as_json)
+        )
+    odd = table_oddities(pulled.data) if isinstance(pulled.data, Table) else ()
+    _print_record(pulled.record, odd, as_json=as_json)
 
 
 @data.command()
@@ -108,11 +110,11 @@ def verify(names: tuple[str, ...], as_json: bool) -> None:
         print_json(rows)
 
 
-def _print_record(record: PullRecord, *, as_json: bool) -> None:
+def _print_record(record: PullRecord, odd: tuple[str, ...], *, as_json: bool) -> None:
     if as_json:
         from dataclasses import asdict
 
-        print_json(asdict(record))
+        print_json({**asdict(record), "odd": list(odd)})
         return
     period = f", {record.first[:10]} to {record.last[:10]}" if record.first and record.last else ""
     missing = f", {record.missing} cells missing" if record.missing else ""
@@ -124,6 +126,7 @@ def _print_record(record: PullRecord, *, as_json: bool) -> None:
         say(f"  {note}")
     if len(record.notes) > NOTES:
         say(f"  and {len(record.notes) - NOTES} more notes, all of them with --json")
+    say_oddities(odd)
     say(f"terms: {record.licence}")
 
 

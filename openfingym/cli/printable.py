@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import click
 
@@ -41,3 +42,9 @@ def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
         nl: whether to end the line.
     """
     click.echo(printable(str(text)), err=err, nl=nl)
+
+
+def say_oddities(sentences: Iterable[str]) -> None:
+    """Print what is odd about data, a line each; see :func:`openfingym.data.plausibility.oddities`."""
+    for sentence in sentences:
+        say(f"  odd: {sentence}")

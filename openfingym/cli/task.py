@@ -11,7 +11,7 @@ import click
 from openfingym.cli.choices import BACKENDS, FAMILIES
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import instance_option, json_option, real_option, split_option
-from openfingym.cli.printable import say
+from openfingym.cli.printable import say, say_oddities
 from openfingym.cli.render import Counter, print_json, print_table
 from openfingym.cli.task_new import new
 from openfingym.errors import TaskError, UsageError
@@ -98,9 +98,10 @@ def show(
         return
     manifest = built.manifest
     if html is not None:
+        from openfingym.kinds import kind_of
         from openfingym.reports.task_page import render, write_private
 
-        write_private(html, render(built))
+        write_private(html, render(built, kind_of(loaded).oddities(loaded)))
     if as_json:
         print_json(
             {
@@ -344,6 +345,7 @@ def _print_report(report: Mapping[str, object]) -> None:
     say(str(report["task"]))
     for finding in report["findings"]:  # type: ignore[attr-defined]  # a list of findings, as plain values
         say(f"  {'ok  ' if finding['passed'] else 'FAIL'}  {finding['name']:<14} {finding['detail']}")
+    say_oddities(report["odd"])  # type: ignore[arg-type]  # a list of sentences
 
 
 def _fail(ctx: click.Context, failed: Sequence[TaskOutcome[Any]], *, alone: bool) -> None:

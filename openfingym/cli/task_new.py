@@ -9,7 +9,7 @@ import click
 
 from openfingym.cli.choices import FILLS, KINDS, MEASURES
 from openfingym.cli.completion import complete_task
-from openfingym.cli.printable import printable, say
+from openfingym.cli.printable import printable, say, say_oddities
 
 if TYPE_CHECKING:
     from openfingym.data.dataset import Measure
@@ -114,7 +114,7 @@ def new(
         say(f"wrote {folder}, which starts from {start.data}")
     else:
         _tell(folder)
-        _tell_oddities(start)
+        say_oddities(() if start.own_data is None else start.own_data.oddities)
     say(f"next: openfingym task check {folder}")
 
 
@@ -142,12 +142,5 @@ def _tell_read(start: Start) -> None:
     say(f"read {printable(', '.join(own.names))}: {start.panel}, {start.frequency}, measure {own.measure}")
     for step in own.steps:
         say(f"  {printable(step)}")
-    _tell_oddities(start)
+    say_oddities(own.oddities)
     say("nothing was written; leave out --dry-run to write the task")
-
-
-def _tell_oddities(start: Start) -> None:
-    """Print what is odd about the author's values."""
-    odd = () if start.own_data is None else start.own_data.oddities
-    for sentence in odd:
-        say(f"  odd: {printable(sentence)}")

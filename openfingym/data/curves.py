@@ -128,6 +128,8 @@ class Curves:
     values: NDArray[np.float64]
     """float64[months, countries, 150], spot rates in percent a year, compounded annually."""
     info: DatasetInfo
+    filled: NDArray[np.bool_] | None = None
+    """bool of the shape of the values, True for those that an author had no value for and gave one; None for none."""
 
 
 def simulated_curves(seed: int = DEFAULT_SEED, branch: Branch | None = None) -> Curves:

@@ -30,6 +30,8 @@ class Panel:
     """Names of the d columns."""
     info: DatasetInfo
     """Provenance of the whole dataset, of which this may be a selection of channels."""
+    filled: NDArray[np.bool_] | None = None
+    """bool[n, d], True for cells that an author had no value for and gave one; None for none."""
 
     @cached_property
     def digest(self) -> str:

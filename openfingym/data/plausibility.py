@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.data.bars import FIELDS
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from openfingym.data.sources import Table
 
 WEEKEND_H = 96.0
 """Longest pause of a market that closes at weekends, in hours: a holiday beside one."""
@@ -27,26 +31,36 @@ NEAR = 0.06
 """Distance of logs at which a move is near a factor, of a scale or a split."""
 LARGE = 0.3
 """Log of the smallest move that is mentioned."""
+RARE = 0.01
+"""Share of rows up to which values that are not positive are odd in a column of positive ones."""
 LISTED = 3
 """The most channels of which one finding is listed."""
 
 
 def oddities(
-    times: NDArray[np.datetime64] | None, channels: Sequence[str], values: NDArray[np.float64], *, hidden_from: int
+    times: NDArray[np.datetime64] | None,
+    channels: Sequence[str],
+    values: NDArray[np.float64],
+    *,
+    hidden_from: int | None = None,
+    filled: NDArray[np.bool_] | None = None,
 ) -> tuple[str, ...]:
     """What is odd about a table, a sentence each; empty where nothing is.
 
     Args:
         times: datetime64[n], increasing; None where the rows have no date.
         channels: names of the columns.
-        values: float64[n, channels], without gaps.
-        hidden_from: first row that is not for training: what is odd in hidden rows is said to be there.
+        values: float64[n, channels]; NaN where a table that nobody has filled has no value.
+        hidden_from: first row that is not for training: what is odd in hidden rows is said to be there. None where no
+            row is hidden.
+        filled: bool[n, channels], True for cells that had no value and were given one; None for none.
     """
+    first_hidden = len(values) if hidden_from is None else hidden_from
     found = [] if times is None or len(times) < 3 else [*_holes(times), *_change_of_step(times)]
 
     def label(row: int) -> str:
         name = f"row {row}" if times is None else f"{times[row].astype('datetime64[m]')}".removesuffix("T00:00")
-        return f"{name}{' (hidden)' if row >= hidden_from else ''}"
+        return f"{name}{' (hidden)' if row >= first_hidden else ''}"
 
     # Of bars, a volume of 0 is a halt, and what is said of the four prices would be said four times of one fault.
     bars = {name.rpartition("_")[0] for name in channels if name.rpartition("_")[2].lower() == "open"}
@@ -54,7 +68,13 @@ def oddities(
     for place, name in enumerate(channels):
         if name.endswith("_split") and name.removesuffix("_split") in bars:
             by_channel = _in_one_share(by_channel, name.removesuffix("_split"), values[:, place])
-    found += _listed([_stuck(name, column, label) for name, column in by_channel])
+    empty = _without_values(channels, values, bars, filled)
+    most = sorted(empty.items(), key=lambda item: -int(item[1].sum()))
+    found += _listed([_filled(name, cells, label, first_hidden, scored=filled is None) for name, cells in most])
+    # A value that was carried over a gap, or through a halt, is no feed that is stuck.
+    quoted = [(name, np.where(empty[name], np.nan, column) if name in empty else column) for name, column in by_channel]
+    found += _listed([_stuck(name, column, label) for name, column in quoted])
+    found += _listed([_copied(symbol, channels, values, label, first_hidden) for symbol in sorted(bars)])
     found += _listed([_zeros(name, column, label) for name, column in by_channel])
     prices = [(name, column) for name, column in by_channel if not name.lower().endswith("volume")]
     found += _listed([_nonpositive(name, column, label) for name, column in prices])
@@ -66,6 +86,52 @@ def _counts(name: str, bars: Collection[str]) -> bool:
     """Whether a column is looked at: of bars the close alone."""
     symbol, _, fieldname = name.rpartition("_")
     return symbol not in bars or fieldname.lower() == "close"
+
+
+def table_oddities(table: Table) -> tuple[str, ...]:
+    """What is odd about pulled data, as :func:`oddities` says it; of bars, only their own fields are looked at."""
+    # A table of one symbol names its columns without it.
+    split = [name.rpartition(".") for name in table.columns]
+    bars = {symbol for symbol, _, fieldname in split if fieldname == "open"}
+    kept = [place for place, (symbol, _, fieldname) in enumerate(split) if symbol not in bars or fieldname in FIELDS]
+    names = ["_".join(filter(None, (split[place][0], split[place][2]))) for place in kept]
+    return oddities(table.times, names, table.values[:, kept])
+
+
+def _without_values(
+    channels: Sequence[str],
+    values: NDArray[np.float64],
+    bars: Collection[str],
+    filled: NDArray[np.bool_] | None,
+) -> dict[str, NDArray[np.bool_]]:
+    """The rows in which a column has no value of its own, bool[n] by name; of bars these are the halts."""
+    empty: dict[str, NDArray[np.bool_]] = {}
+    for place, name in enumerate(channels):
+        symbol, _, fieldname = name.rpartition("_")
+        volume = f"{symbol}_volume" if symbol else "volume"
+        halted = np.zeros(len(values), dtype=np.bool_)
+        # A volume of 0 throughout is unknown.
+        if symbol in bars and fieldname.lower() == "close" and volume in channels:
+            traded = values[:, channels.index(volume)]
+            halted = (traded == 0.0) & bool((traded > 0.0).any())
+        cells = (halted if filled is None else halted | filled[:, place]) | np.isnan(values[:, place])
+        if cells.any() and _counts(name, bars):
+            empty[name] = cells
+    return empty
+
+
+def _filled(name: str, cells: NDArray[np.bool_], label: Callable[[int], str], hidden_from: int, *, scored: bool) -> str:
+    """How many rows of a column have no value of their own, the longest run of them, and how many are hidden."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], cells.astype(np.int8), [0]])))
+    starts, ends = edges[::2], edges[1::2]
+    longest = int((ends - starts).argmax())
+    first, last = int(starts[longest]), int(ends[longest])
+    count, hidden = int(cells.sum()), int(cells[hidden_from:].sum())
+    behind = f", {hidden} of them hidden{'' if scored or not hidden else ' and not scored'}"
+    behind = behind if hidden_from < len(cells) else ""
+    until = f"to the last one from {label(first)} on" if last == len(cells) else f"from {label(first)}"
+    run = f"; the longest run is {last - first} rows {until}" if last - first > 1 else f", first in {label(first)}"
+    return f"{name} has no value of its own in {count} of {len(cells)} rows{behind}{run}"
 
 
 def _in_one_share(
@@ -100,7 +166,8 @@ def _change_of_step(times: NDArray[np.datetime64]) -> list[str]:
     steps = np.diff(times) / np.timedelta64(1, "h")
     if len(steps) < 40:
         return []
-    parts = np.array_split(steps, 20)
+    # So many in each part that a single hole is not its usual distance.
+    parts = np.array_split(steps, min(20, len(steps) // 10))
     medians = np.array([float(np.median(part)) for part in parts])
     if medians.max() < 3.0 * medians.min():
         return []
@@ -122,6 +189,32 @@ def _stuck(name: str, column: NDArray[np.float64], label: Callable[[int], str]) 
     return f"{name} repeats one value in {lengths[longest]} rows from {label(int(edges[longest]) + 1)}"
 
 
+def _copied(
+    symbol: str,
+    channels: Sequence[str],
+    values: NDArray[np.float64],
+    label: Callable[[int], str],
+    hidden_from: int,
+) -> str:
+    """How many bars of a symbol have the prices of the bar before although they have a range and are no halt."""
+    place = {name.lower(): number for number, name in enumerate(channels)}
+    begin = f"{symbol}_".lower() if symbol else ""
+    columns = [place[begin + field] for field in FIELDS if begin + field in place]
+    if len(columns) < len(FIELDS):
+        return ""
+    bars = values[:, columns]
+    same = np.zeros(len(bars), dtype=np.bool_)
+    same[1:] = (bars[1:, :4] == bars[:-1, :4]).all(axis=1)
+    same &= (bars[:, 1] > bars[:, 2]) & (bars[:, 4] > 0.0)
+    if same.sum() < STUCK:
+        return ""
+    hidden = f", {int(same[hidden_from:].sum())} of them hidden" if hidden_from < len(bars) else ""
+    return (
+        f"{symbol or 'its bars'}: {int(same.sum())} bars repeat the prices of the bar before{hidden}, first "
+        f"{label(int(same.argmax()))}; if nothing was traded there, leave the rows out, which makes halts of them"
+    )
+
+
 def _zeros(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
     zero = np.flatnonzero(column == 0.0)
     if not 0 < len(zero) < len(column) or len(zero) > 0.5 * len(column):
@@ -131,18 +224,14 @@ def _zeros(name: str, column: NDArray[np.float64], label: Callable[[int], str]) 
 
 def _nonpositive(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
     low = np.flatnonzero(column < 0.0)
-    if not 0 < len(low) <= 0.01 * len(column):
+    if not 0 < len(low) <= RARE * len(column):
         return ""
-    where = f"{len(low)} of {len(column)} rows ({column[low[0]]:g} in {label(int(low[0]))})"
-    return (
-        f"{name} is below 0 in {where}: no column has returns then, and all count as levels; leave the row or the "
-        "column out, or give --measure"
-    )
+    return f"{name} is below 0 in {len(low)} of {len(column)} rows ({column[low[0]]:g} in {label(int(low[0]))})"
 
 
 def _moves(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
     positive = np.flatnonzero(column > 0.0)
-    if len(positive) < 0.95 * len(column) or len(positive) < 3:
+    if len(positive) < 0.95 * np.count_nonzero(~np.isnan(column)) or len(positive) < 3:
         return ""
     logs = np.diff(np.log(column[positive]))
     size = np.abs(logs)

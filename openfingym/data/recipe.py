@@ -139,6 +139,17 @@ def to_values(panel: Panel, semantics: ValueSemantics) -> tuple[NDArray[np.datet
     return panel.times[1:], returns.round(RETURN_DECIMALS)
 
 
+def unknown_values(panel: Panel, semantics: ValueSemantics) -> NDArray[np.bool_] | None:
+    """Which of the values of :func:`to_values` rest on a cell that was filled in, bool[n, d]; None where none does.
+
+    A return rests on two prices, and a volatility on all that its returns are made of.
+    """
+    if panel.filled is None or not panel.filled.any():
+        return None
+    prices = rows_lost(semantics) + 1
+    return np.asarray(sliding_window_view(panel.filled, prices, axis=0).any(axis=-1))
+
+
 def cut(
     values: NDArray[np.float64],
     times: NDArray[np.datetime64],

@@ -125,6 +125,20 @@ def bars_of(task: Task) -> BarSource:
     return BarSource(bars, info, info.sha256, recipe)
 
 
+def bar_oddities(task: Task) -> tuple[str, ...]:
+    """What is odd about a task's bars, hidden rows included; see :func:`openfingym.data.plausibility.oddities`."""
+    from openfingym.data.bars import FIELDS
+    from openfingym.data.plausibility import oddities
+    from openfingym.data.recipe import train_rows
+
+    bars = bars_of(task).bars
+    columns = (*(getattr(bars, field) for field in FIELDS), bars.split)
+    names = [f"{symbol}_{field}" for symbol in bars.symbols for field in (*FIELDS, "split")]
+    # [rows, symbols, columns], in the order of the names.
+    values = np.stack(columns, axis=2).reshape(len(bars), -1)
+    return oddities(bars.times, names, values, hidden_from=train_rows(len(bars), task.spec.rows))
+
+
 def renewed_bars(task: Task, seed: int) -> BarSource:
     """The task's bars with every row after the training block drawn anew.
 

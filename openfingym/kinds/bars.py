@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from openfingym.errors import TaskError
-from openfingym.kinds.bar_data import BarSource, bars_of, contract_of, renewed_bars, twin_arrays
+from openfingym.kinds.bar_data import BarSource, bar_oddities, bars_of, contract_of, renewed_bars, twin_arrays
 from openfingym.kinds.bar_episodes import Cut, cut, fold_of, row_of, scrambled
 from openfingym.kinds.own_bars import start_from_bars
 from openfingym.kinds.panels import (
@@ -68,6 +68,10 @@ class BarsKind(SequentialKind):
     def start_from(self, given: Given) -> Start:
         """A scaffold that holds the author's bars."""
         return start_from_bars(self.start, given, self.asked)
+
+    def oddities(self, task: Task) -> tuple[str, ...]:
+        """What is odd about the bars."""
+        return bar_oddities(task)
 
     def renewable(self, task: Task) -> bool:
         """Whether the bars come from a simulator of ours."""

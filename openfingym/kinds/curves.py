@@ -14,9 +14,10 @@ from openfingym.data.recipe import stamps
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.curves_brief import brief_of_curves, origin_of, words_of
 from openfingym.kinds.forging import Forging
+from openfingym.kinds.known_windows import left_of
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.months import MonthsKind, is_own
-from openfingym.kinds.panels import panel_of, split_text
+from openfingym.kinds.panels import panel_oddities, panel_of, split_text
 from openfingym.kinds.pictures import Curve, Picture, spread
 from openfingym.kinds.real_forms import required_form, split_of
 from openfingym.kinds.skillless.curves import skillless
@@ -127,6 +128,10 @@ class CurvesKind(MonthsKind):
 
         return start_from_curves(self.start, given)
 
+    def oddities(self, task: Task) -> tuple[str, ...]:
+        """What is odd about the author's own curves."""
+        return panel_oddities(task, panel_of(task)) if is_own(task) else ()
+
     def renewed(self, task: Task, seed: int) -> Curves:
         """The curves with every month after the training block drawn anew."""
         from openfingym.data import recipe
@@ -155,6 +160,8 @@ class CurvesKind(MonthsKind):
             "train_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.train_inputs)),
             "test_series": np.tile(np.arange(countries, dtype=np.int64), len(windows.test_inputs)),
         }
+        hidden, counts = arrays["test_targets"][:, 0], (windows.n_public * countries, windows.n_private * countries)
+        public, hidden, counts, said = _known_alone(task, source, windows, public, hidden, counts)
         words = words_of(task)
         axes = {
             "train_inputs": ("window", words.row, "maturity"),
@@ -165,14 +172,14 @@ class CurvesKind(MonthsKind):
             "train_series": ("window",),
             "test_series": ("window",),
         }
-        n_public, n_private = windows.n_public * countries, windows.n_private * countries
+        n_public, n_private = counts
         split, info = _split(task), source.info
         return Material(
             info=info,
             dataset_digest=info.sha256,
             public=public,
             axes=axes,
-            hidden={"targets": arrays["test_targets"][:, 0]},
+            hidden={"targets": hidden},
             n_train=len(public["train_inputs"]),
             n_public=n_public,
             n_private=n_private,
@@ -187,6 +194,7 @@ class CurvesKind(MonthsKind):
                     f"{split.train_stride} {words.row}s"
                 ),
                 f"hidden windows tile their block without overlap: {n_public} public, {n_private} private",
+                *said,
             ),
             facts={
                 "lookback": contract.lookback,
@@ -355,6 +363,26 @@ def _cut(task: Task, source: Curves) -> Windows:
     contract = _contract(task.spec.contract)
     flat = source.values.reshape(len(source.values), -1)
     return recipe.cut(flat, source.times, split=_split(task), lookback=contract.lookback, horizon=contract.horizon)
+
+
+def _known_alone(
+    task: Task, source: Curves, windows: Windows, public: dict[str, Array], hidden: Array, counts: tuple[int, int]
+) -> tuple[dict[str, Array], Array, tuple[int, int], tuple[str, ...]]:
+    """The hidden windows without those whose curve has a value that was filled in: an answer is a whole curve.
+
+    Returns:
+        Public arrays, hidden curves, windows of both folds, and what was done as sentences.
+
+    Raises:
+        TaskError: a fold has no window left.
+    """
+    if source.filled is None:
+        return public, hidden, counts, ()
+    rows = windows.test_starts + _contract(task.spec.contract).lookback
+    kept = ~source.filled[rows].any(axis=2).reshape(-1)
+    left, said = left_of(task, kept, counts, "in whose curve a value was filled in")
+    own = {name: array[kept] if name.startswith("test_") else array for name, array in public.items()}
+    return own, hidden[kept], left, said
 
 
 def _by_country(windows: NDArray[np.float64], countries: int) -> NDArray[np.float64]:

@@ -16,15 +16,16 @@ from pydantic import field_validator, model_validator
 from openfingym.errors import TaskError
 from openfingym.kinds.forecast_brief import brief_of_forecast
 from openfingym.kinds.forecast_windows import (
-    GRAPHS,
     cut,
-    graphs,
     noisy_returns,
     pooled,
+    public_arrays,
     require_positive,
     select,
+    unknown_targets,
     unpivot,
     windows_recipe,
+    without_unknown,
 )
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data import Panel
-    from openfingym.data.recipe import Windows
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
     from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
@@ -129,6 +129,7 @@ class ForecastKind(PanelKind):
     )
     load_train = ("train_inputs", "train_targets")
     load_test = ("test_inputs",)
+    partly_known = True
     always_scores = True
     structured = True
 
@@ -147,8 +148,9 @@ class ForecastKind(PanelKind):
         if contract.value_semantics == "price_level" and (source.info.measure == "mixed" or _has_returns(task)):
             require_positive(task, windows, dict(zip(labels, targets, strict=True)))
         steps = [step - 1 for step in contract.steps]
-        public, axes = _public_arrays(contract, source, windows, steps, targets)
+        public, axes = public_arrays(contract, source, windows, steps, targets)
         hidden = {"targets": select(windows.test_targets, steps, targets)}
+        unknown = unknown_targets(contract, source, windows, steps, targets)
         n_train, counts = len(windows.train_inputs), (windows.n_public, windows.n_private)
         if contract.pooled:
             # Every number of windows becomes as many times larger as there are series.
@@ -156,6 +158,10 @@ class ForecastKind(PanelKind):
             public, hidden = pooled(public), {"targets": unpivot(hidden["targets"])}
             axes |= {"train_series": ("window",), "test_series": ("window",)}
             labels, n_train, counts = ("value",), n_train * width, (counts[0] * width, counts[1] * width)
+            unknown = None if unknown is None else unpivot(unknown)
+        said: tuple[str, ...] = ()
+        if unknown is not None:
+            public, hidden["targets"], counts, said = without_unknown(task, public, hidden["targets"], counts, unknown)
         return Material(
             info=source.info,
             dataset_digest=source.digest,
@@ -168,7 +174,7 @@ class ForecastKind(PanelKind):
             shape=(sum(counts), len(steps), len(labels)),
             submission_axes=("window", "step", "channel"),
             labels=labels,
-            recipe=windows_recipe(task, contract, source, windows),
+            recipe=(*windows_recipe(task, contract, source, windows), *said),
             facts={
                 "lookback": contract.lookback,
                 "horizon": contract.horizon,
@@ -228,14 +234,16 @@ class ForecastKind(PanelKind):
         return skillless(_contract(contract), read, shape, generator)
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The hidden targets."""
-        return np.asarray(hidden["targets"], dtype=np.float64).reshape(shape)
+        """The hidden targets; where nobody knows them, which is not scored, their median."""
+        targets = np.asarray(hidden["targets"], dtype=np.float64).reshape(shape)
+        return np.where(np.isnan(targets), np.nanmedian(targets), targets) if np.isnan(targets).any() else targets
 
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
     ) -> tuple[Fold, Fold]:
         """The first windows are the public fold, the others the private one."""
         from openfingym.metrics import Truth
+        from openfingym.metrics.comparison import UNKNOWN
 
         contract = _contract(spec.contract)
         last = _last(contract, read)[:, -1, :]
@@ -246,12 +254,16 @@ class ForecastKind(PanelKind):
 
         def fold(rows: slice) -> Fold:
             y_true = np.ascontiguousarray(hidden["targets"][rows], dtype=np.float64)
+            unknown = np.isnan(y_true)
+            known = np.where(unknown, 0.0, y_true)
             arrays = {
-                "y_true": y_true.reshape(-1) if contract.pooled else y_true,
+                "y_true": known.reshape(-1) if contract.pooled else known,
                 "last_value": np.ascontiguousarray(last[rows], dtype=np.float64),
                 "benchmark": np.full(y_true.size if contract.pooled else y_true.shape, benchmark),
                 "period": periods[rows].astype(np.int64),
             }
+            if unknown.any():
+                arrays[UNKNOWN] = unknown.reshape(-1) if contract.pooled else unknown
             return Fold(rows, Truth(arrays, options, seed))
 
         return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
@@ -340,42 +352,6 @@ def _require_channels(task: Task, contract: ForecastContract, source: Panel) -> 
                 raise TaskError(
                     f"no channel {name!r}{suggestion(name, source.channels)}", path=task.config_path, key=key
                 )
-
-
-def _public_arrays(
-    contract: ForecastContract, source: Panel, windows: Windows, steps: list[int], targets: list[int]
-) -> tuple[dict[str, Array], dict[str, tuple[str, ...]]]:
-    """The public arrays of a task by name, and the meaning of their axes, before series are pooled.
-
-    Args:
-        contract: the contract of the task.
-        source: the panel that the task is about.
-        windows: the windows that were cut from the panel.
-        steps: steps ahead that are predicted, counted from 0.
-        targets: positions of the predicted channels in the panel.
-    """
-    public: dict[str, Array] = {
-        "train_inputs": windows.train_inputs,
-        "train_targets": select(windows.train_targets, steps, targets),
-        "test_inputs": windows.test_inputs,
-        "train_times": windows.train_times,
-        "test_times": windows.test_times,
-    }
-    axes = {
-        "train_inputs": ("window", "row", "channel"),
-        "train_targets": ("window", "step", "channel"),
-        "test_inputs": ("window", "row", "channel"),
-        "train_times": ("window", "row"),
-        "test_times": ("window", "row"),
-    }
-    if contract.targets:
-        public["target_columns"], axes["target_columns"] = np.array(targets, dtype=np.int64), ("target",)
-    if contract.graph_window is not None:
-        public |= graphs(source, windows, contract)
-        axes |= dict.fromkeys(
-            (f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to")
-        )
-    return public, axes
 
 
 def _last(contract: ForecastContract, read: Reader) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import TaskError
+from openfingym.kinds.known_windows import left_of
 from openfingym.kinds.material import Array
 from openfingym.kinds.panels import panel_recipe, split_text
 
@@ -122,6 +123,107 @@ def graphs(panel: Panel, windows: Windows, contract: ForecastContract) -> dict[s
         for name, matrices in zip(GRAPHS, rolling_graphs(volatility, ends, contract.graph_window), strict=True):
             out[f"{part}_{name}"] = matrices
     return out
+
+
+def unknown_targets(
+    contract: ForecastContract, panel: Panel, windows: Windows, steps: list[int], targets: list[int]
+) -> NDArray[np.bool_] | None:
+    """Hidden targets that were filled in, or are made of values that were; None where there is none.
+
+    Args:
+        contract: the contract of the task.
+        panel: the panel that the task is about.
+        windows: the windows that were cut from the panel.
+        steps: steps ahead that are predicted, counted from 0.
+        targets: positions of the predicted channels in the panel.
+
+    Returns:
+        bool[windows, steps, targets].
+    """
+    from openfingym.data.recipe import unknown_values
+
+    cells = unknown_values(panel, contract.value_semantics)
+    if cells is None:
+        return None
+    rows = windows.test_starts[:, None] + contract.lookback + np.array(steps)
+    found: NDArray[np.bool_] = cells[rows][:, :, targets]
+    return found if found.any() else None
+
+
+def without_unknown(
+    task: Task, public: Mapping[str, Array], targets: Array, counts: tuple[int, int], unknown: NDArray[np.bool_]
+) -> tuple[dict[str, Array], Array, tuple[int, int], tuple[str, ...]]:
+    """The arrays of a task without the hidden windows of which no target is known; other unknown targets become NaN.
+
+    Args:
+        task: the task, whose metrics must be defined by what is left.
+        public: public arrays by name; those of hidden windows begin with ``test_``.
+        targets: hidden targets, float64[windows, steps, targets].
+        counts: hidden windows of the public and of the private fold.
+        unknown: bool of the shape of the targets, True where nobody knows the value.
+
+    Returns:
+        Public arrays, targets, counts, and what was done as sentences.
+
+    Raises:
+        TaskError: no window of a fold is left, or too few that a metric of whole windows could be computed from.
+    """
+    from openfingym.metrics import find_metric
+
+    kept, whole = (np.asarray(~some(unknown, axis=(1, 2))) for some in (np.all, np.any))
+    left, gone = left_of(task, kept, counts, "of which no value is known")
+    for entry in task.spec.scoring.metrics:
+        metric = find_metric(entry.name)
+        for fold, rows in (("public", slice(counts[0])), ("private", slice(counts[0], None))):
+            found = int(whole[rows].sum())
+            if not metric.pools and found < max(metric.minimum_rows, 1):
+                raise TaskError(
+                    f"{entry.name} needs windows of which every value is known, and the {fold} fold has {found}, since "
+                    "what was filled in is not scored; take a metric such as mae, leave out the column with most gaps, "
+                    "or give --fill drop",
+                    path=task.config_path,
+                    key="dataset.prepared",
+                )
+    own = {name: array[kept] if name.startswith("test_") else array for name, array in public.items()}
+    count = int(unknown[kept].sum())
+    said = (f"{count} of {unknown[kept].size} hidden values rest on filled cells, and are not scored",) if count else ()
+    return own, np.where(unknown, np.nan, targets)[kept], left, (*gone, *said)
+
+
+def public_arrays(
+    contract: ForecastContract, source: Panel, windows: Windows, steps: list[int], targets: list[int]
+) -> tuple[dict[str, Array], dict[str, tuple[str, ...]]]:
+    """The public arrays of a task by name, and the meaning of their axes, before series are pooled.
+
+    Args:
+        contract: the contract of the task.
+        source: the panel that the task is about.
+        windows: the windows that were cut from the panel.
+        steps: steps ahead that are predicted, counted from 0.
+        targets: positions of the predicted channels in the panel.
+    """
+    public: dict[str, Array] = {
+        "train_inputs": windows.train_inputs,
+        "train_targets": select(windows.train_targets, steps, targets),
+        "test_inputs": windows.test_inputs,
+        "train_times": windows.train_times,
+        "test_times": windows.test_times,
+    }
+    axes = {
+        "train_inputs": ("window", "row", "channel"),
+        "train_targets": ("window", "step", "channel"),
+        "test_inputs": ("window", "row", "channel"),
+        "train_times": ("window", "row"),
+        "test_times": ("window", "row"),
+    }
+    if contract.targets:
+        public["target_columns"], axes["target_columns"] = np.array(targets, dtype=np.int64), ("target",)
+    if contract.graph_window is not None:
+        public |= graphs(source, windows, contract)
+        axes |= dict.fromkeys(
+            (f"{part}_{name}" for part in ("train", "test") for name in GRAPHS), ("window", "from", "to")
+        )
+    return public, axes
 
 
 def unpivot(windows: Array) -> Array:

@@ -19,12 +19,11 @@ from openfingym.kinds.own_tables import start_from_values
 from openfingym.kinds.panels import (
     panel_key,
     panel_kind,
-    panel_of,
     panel_renewable,
     panel_width,
     renewed_panel,
 )
-from openfingym.kinds.paths import Paths, from_panel, from_process, process_of
+from openfingym.kinds.paths import Paths, from_panel, from_process, path_oddities, paths_of, process_of
 from openfingym.kinds.pictures import paths
 from openfingym.kinds.skillless.generation import skillless
 from openfingym.kinds.start import Given, Start
@@ -121,8 +120,7 @@ class GenerationKind(Kind):
     heavy = True
     drawn = True
     reference_version = 3
-    """Version 1 drew white noise for paths too; version 2 decided for each channel by itself whether it was a random
-    walk."""
+    """Version 1 drew white noise for paths too; version 2 decided for each channel whether it was a random walk."""
 
     def start_from(self, given: Given) -> Start:
         """A scaffold that holds the author's table."""
@@ -142,10 +140,11 @@ class GenerationKind(Kind):
 
     def load(self, task: Task) -> Paths:
         """The windows to train on, and those of both folds."""
-        known = process_of(task)
-        if known is not None:
-            return from_process(task, known)
-        return from_panel(task, _contract(task.spec.contract), panel_of(task))
+        return paths_of(task, _contract(task.spec.contract))
+
+    def oddities(self, task: Task) -> tuple[str, ...]:
+        """What is odd about the panel that windows are cut from."""
+        return path_oddities(task)
 
     def renewable(self, task: Task) -> bool:
         """Whether the windows come from a process set, or from a simulated panel."""

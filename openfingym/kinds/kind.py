@@ -60,6 +60,8 @@ class Kind(ABC):
     """Version of the baseline; to be raised by whoever changes :meth:`naive` so that it answers otherwise."""
     heavy: ClassVar[bool] = False
     """Whether scoring keeps a core busy for long, whatever the metrics."""
+    partly_known: ClassVar[bool] = False
+    """Whether hidden targets may be NaN, where nobody knows the truth, and are then not scored."""
     always_scores: ClassVar[bool] = False
     """Whether every answer of the right shape and range has a value in every metric that measures errors."""
     drawn: ClassVar[bool] = False
@@ -310,6 +312,13 @@ class Kind(ABC):
         last axis; None if an answer is no forecast.
         """
         return np.asarray(read(self.load_train[1]))
+
+    def oddities(self, task: Task) -> tuple[str, ...]:
+        """What is odd about the task's values in time, a sentence each, for its author alone: hidden rows count too.
+
+        By default nothing, as for graphs, whose values are not in time.
+        """
+        return ()
 
     def plots(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]

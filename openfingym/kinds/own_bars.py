@@ -15,6 +15,7 @@ import numpy as np
 
 from openfingym.data.bars import ACTIONS, FIELDS, widen
 from openfingym.data.csvfile import require_printable
+from openfingym.data.own.gaps import latest
 from openfingym.data.own.tables import DataTable, read_tables
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds.own_tables import block_of, edited, number_of, read_own_table
@@ -144,7 +145,8 @@ def bars_table(table: DataTable, stem: str, fill: Fill | None = None) -> DataTab
         kept &= ~np.stack([halts[symbol] for symbol in columns.symbols]).any(axis=0)
         steps.append(f"{int((~kept & ~begun).sum())} rows left out in which a symbol has no bar (drop)")
     if begun.any():
-        steps.append(f"{int(begun.sum())} rows left out, before the first in which every symbol has a bar")
+        reason = latest(columns.symbols, np.stack([halts[symbol] for symbol in columns.symbols], axis=1))
+        steps.append(f"{int(begun.sum())} rows left out, before the first in which every symbol has a bar: {reason}")
     if not kept.any():
         raise DataError("in no row do all symbols have a bar; leave out the one that begins last")
     for symbol in columns.symbols:

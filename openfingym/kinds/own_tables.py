@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.data.csvfile import canonical_csv, frequency_of
+from openfingym.data.own.filled import filled_csv
 from openfingym.data.own.gaps import Filled, without_gaps
 from openfingym.data.own.tables import DataTable, read_tables
-from openfingym.data.plausibility import oddities
+from openfingym.data.plausibility import RARE, oddities
 from openfingym.data.recipe import train_share
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds.start import OwnData
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 FILE = "data.csv"
 """Name of the file that holds the table in the task's folder."""
+FILLED = "filled.csv"
+"""Name of the file that says which cells of the table were given a value."""
 WIDEST = 1e12
 """Bound below which the limits of a contract must be; see :class:`openfingym.task.contracts.Contract`."""
 ROOM = 10.0
@@ -76,18 +79,23 @@ class OwnTable:
         dates = table.times is not None
         times: NDArray[Any] = table.times if table.times is not None else np.arange(len(table.values))
         size = f"{len(table.values)} rows of {len(table.channels)} series"
+        cells = self.filled.cells
+        content = {FILE: canonical_csv(times, table.channels, table.values)}
+        if cells is not None:
+            content[FILLED] = filled_csv(table.channels, cells)
         own = OwnData(
             file=FILE,
-            content={FILE: canonical_csv(times, table.channels, table.values)},
+            content=content,
             measure=self.measure,
             names=self.given.names,
             steps=table.steps,
             fill=self.given.fill or "none",
-            filled=self.filled.filled,
+            filled=self.filled.count,
+            filled_cells=None if cells is None else FILLED,
             dropped=table.dropped,
             dates=dates,
             interpolated_to=self.filled.interpolated_to,
-            oddities=oddities(table.times, table.channels, table.values, hidden_from=self.train),
+            oddities=oddities(table.times, table.channels, table.values, hidden_from=self.train, filled=cells),
         )
         note = "" if dates else " The rows have no date; they are in order, and known by their number."
         values: dict[str, object] = {
@@ -120,7 +128,10 @@ def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], 
     if given.target is not None:
         raise UsageError("--target is for tasks of the kind rows; this one predicts every column")
     assert start.split is not None, "kinds of tables are split by time"
-    filled = without_gaps(read(given.files), given.fill, start.split[0])
+    read_table = read(given.files)
+    if given.measure is None:
+        read_table = _with_returns(read_table)
+    filled = without_gaps(read_table, given.fill, start.split[0])
     values = filled.table.values
     positive = bool((values > 0.0).all())
     measure: Measure = given.measure or ("price" if positive else "mixed")
@@ -131,6 +142,51 @@ def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], 
             "positive price; give --measure mixed, or leave the column out"
         )
     return OwnTable(filled, given, measure, train_share(start.split[0], len(values)))
+
+
+def _with_returns(table: DataTable) -> DataTable:
+    """The table without columns in which a few values are not positive, so that the other columns keep their returns.
+
+    One such value would make levels of all columns. Where a column often is 0 or below, or all columns sometimes are,
+    the table holds levels and stays as it is; what that means is among its steps.
+    """
+    low = table.values <= 0.0
+    if not low.any():
+        return table
+    counts, known = low.sum(axis=0), (~np.isnan(table.values)).sum(axis=0)
+    # A volume that is 0 throughout is unknown, and says nothing of the others either.
+    unknown = (counts == known) & ~(table.values < 0.0).any(axis=0)
+    rare = (counts > 0) & ((counts <= RARE * known) | unknown)
+    if (counts[~rare] > 0).any() or rare.all():
+        row, column = (int(place) for place in np.argwhere(low)[0])
+        step = (
+            f"{_described(table, row, column)}, and has no return: all columns count as levels; for returns of the "
+            "others leave the column out"
+        )
+        return replace(table, steps=(*table.steps, step))
+    steps = []
+    for column in np.flatnonzero(rare).tolist():
+        row = int(low[:, column].argmax())
+        if unknown[column]:
+            steps.append(
+                f"column {table.channels[column]!r} left out, which is 0 in every row; --measure mixed keeps it"
+            )
+            continue
+        steps.append(
+            f"column {table.channels[column]!r} left out, which has no returns: {_described(table, row, column)}, and "
+            f"{counts[column]} of {len(low)} rows are not above 0. The other columns keep their returns; to keep this "
+            "one, leave out its rows, or give --measure mixed for levels of all columns"
+        )
+    return replace(
+        table,
+        channels=tuple(name for name, gone in zip(table.channels, rare, strict=True) if not gone),
+        values=np.ascontiguousarray(table.values[:, ~rare]),
+        steps=(*table.steps, *steps),
+    )
+
+
+def _described(table: DataTable, row: int, column: int) -> str:
+    return f"{table.channels[column]!r} is {table.values[row, column]:g} at {table.label(row)}"
 
 
 def start_from_panel(start: Start, given: Given) -> Start:

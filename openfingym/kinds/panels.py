@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.data.csvfile import channel_positions, unpacked
+from openfingym.data.own.filled import read_filled
+from openfingym.data.plausibility import oddities
 from openfingym.digests import sha256_of
 from openfingym.errors import TaskError
 from openfingym.kinds.kind import Kind
@@ -54,6 +56,10 @@ class PanelKind(Kind):
     def channels(self, task: Task) -> int | None:
         """Series of the panel."""
         return panel_width(task)
+
+    def oddities(self, task: Task) -> tuple[str, ...]:
+        """What is odd about the panel."""
+        return panel_oddities(task, panel_of(task))
 
 
 def panel_of(task: Task) -> Panel:
@@ -117,7 +123,7 @@ def _restricted(task: Task, panel: Panel) -> Panel:
     _require_past_of(task, int(inside.argmax()), int(inside.sum()))
     times, values = panel.times[inside], panel.values[inside]
     times.flags.writeable = values.flags.writeable = False
-    return replace(panel, times=times, values=values)
+    return replace(panel, times=times, values=values, filled=None if panel.filled is None else panel.filled[inside])
 
 
 def _require_past_of(task: Task, first: int, rows: int) -> None:
@@ -164,7 +170,7 @@ def _whole_panel(task: Task) -> Panel:
     assert reference.kind is not None
     assert reference.source is not None
     assert reference.licence is not None
-    return data.read_csv_panel(
+    panel = data.read_csv_panel(
         task.folder / reference.file,
         content=dataset_content(task),
         measure=reference.measure,
@@ -176,6 +182,23 @@ def _whole_panel(task: Task) -> Panel:
         dates=reference.dates,
         prepared=() if reference.prepared is None else reference.prepared.steps,
     )
+    file = _filled_file(task)
+    if file is None:
+        return panel
+    return replace(panel, filled=read_filled(file[1], panel.channels, len(panel.times), file[0]))
+
+
+def _filled_file(task: Task) -> tuple[str, bytes] | None:
+    """Path and content of the file that says which cells were given a value; None where there is none.
+
+    Raises:
+        TaskError: the file is missing, is a link, is no regular file, or is too large.
+    """
+    prepared = task.spec.dataset.prepared
+    if prepared is None or prepared.filled_cells is None:
+        return None
+    key = "metadata.openfingym.dataset.prepared.filled_cells"
+    return str(task.folder / prepared.filled_cells), read_task_file(task.folder, prepared.filled_cells, key=key)
 
 
 def _real_panel(task: Task) -> Panel:
@@ -228,6 +251,20 @@ def panel_kind(task: Task) -> DataKind:
     return reference.kind or data.dataset_info(str(reference.name)).kind
 
 
+def panel_oddities(task: Task, panel: Panel) -> tuple[str, ...]:
+    """What is odd about a task's panel, hidden rows included; see :func:`openfingym.data.plausibility.oddities`."""
+    from openfingym.data.recipe import train_rows
+
+    prepared, split = task.spec.dataset.prepared, task.spec.split
+    times = panel.times if panel.times.dtype.kind == "M" else None
+    hidden_from = None if split is None else train_rows(len(panel.values), split)
+    found = oddities(times, panel.channels, panel.values, hidden_from=hidden_from, filled=panel.filled)
+    if prepared is None or not prepared.filled or panel.filled is not None or task.real:
+        return found
+    unknown = f"{prepared.filled} cells were given a value, and nobody has kept which: hidden ones are scored like any"
+    return (*found, f"{unknown}; make the task again from the author's files")
+
+
 def panel_width(task: Task) -> int | None:
     """Number of series in the task's panel, without loading it; None if that is known only once it is loaded."""
     from openfingym import data
@@ -252,7 +289,10 @@ def panel_key(task: Task) -> str:
     if task.real:
         # Loads the panel: what was pulled can change without any file of the task changing.
         return panel_of(task).digest
-    return sha256_of(_packed(task)) if reference.file is not None else data.dataset_info(str(reference.name)).sha256
+    if reference.file is None:
+        return data.dataset_info(str(reference.name)).sha256
+    cells = _filled_file(task)
+    return sha256_of(_packed(task) + (cells[1] if cells is not None else b""))
 
 
 def panel_recipe(panel: Panel | Curves | FeatureRows) -> tuple[str, ...]:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import TaskError
+from openfingym.kinds.known_windows import left_of
 from openfingym.kinds.material import Blocks
-from openfingym.kinds.panels import panel_recipe, split_text
+from openfingym.kinds.panels import panel_oddities, panel_of, panel_recipe, split_text
 from openfingym.kinds.real_forms import split_of
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from openfingym.data import DatasetInfo, Panel
     from openfingym.data.processes.sets import ProcessSet
+    from openfingym.data.recipe import Windows
     from openfingym.kinds.generation import GenerationContract
     from openfingym.task import Task
 
@@ -52,6 +54,17 @@ def process_of(task: Task) -> ProcessSet | None:
         return None
     named = {known.name: known for known in process_sets()}
     return named.get(task.spec.dataset.name or "")
+
+
+def paths_of(task: Task, contract: GenerationContract) -> Paths:
+    """The windows of a task: the paths of its process set, or those cut from its panel."""
+    known = process_of(task)
+    return from_panel(task, contract, panel_of(task)) if known is None else from_process(task, known)
+
+
+def path_oddities(task: Task) -> tuple[str, ...]:
+    """What is odd about the panel that a task's windows are cut from; nothing of a process set."""
+    return () if process_of(task) is not None else panel_oddities(task, panel_of(task))
 
 
 def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Paths:
@@ -140,6 +153,7 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
                 )
             whole[part] /= before[:, None]
     length = contract.lookback + contract.horizon
+    whole["test"], counts, said = _known_alone(task, contract, panel, windows, whole["test"], anchored=anchored)
     scaled = (
         "each window divided by the row before it"
         if anchored
@@ -150,8 +164,8 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
         digest=panel.digest,
         channels=panel.channels,
         train=whole["train"],
-        public=whole["test"][: windows.n_public],
-        private=whole["test"][windows.n_public :],
+        public=whole["test"][: counts[0]],
+        private=whole["test"][counts[0] :],
         recipe=(
             *panel_recipe(panel),
             f"channels: {', '.join(panel.channels)}",
@@ -159,5 +173,44 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
             f"{split_text(split)} rows dropped between",
             f"training windows of {length} rows, one every {split.train_stride} rows",
             f"hidden windows tile their block without overlap: {windows.n_public} public, {windows.n_private} private",
+            *said,
         ),
     )
+
+
+def _known_alone(
+    task: Task,
+    contract: GenerationContract,
+    panel: Panel,
+    windows: Windows,
+    hidden: NDArray[np.float64],
+    *,
+    anchored: bool,
+) -> tuple[NDArray[np.float64], tuple[int, int], tuple[str, ...]]:
+    """The hidden windows without those that rest on filled cells: a distribution is of whole windows.
+
+    Args:
+        task: the task, for messages.
+        contract: the contract of the task.
+        panel: the panel that the windows are cut from.
+        windows: where they begin.
+        hidden: the hidden windows, contexts included, float64[windows, rows, channels].
+        anchored: whether each window is divided by the row before it.
+
+    Returns:
+        Windows, counts of both folds, and what was done as sentences.
+
+    Raises:
+        TaskError: a fold has no window left.
+    """
+    from openfingym.data.recipe import unknown_values
+
+    cells, counts = unknown_values(panel, contract.value_semantics), (windows.n_public, windows.n_private)
+    if cells is None:
+        return hidden, counts, ()
+    # A context may be filled, which is only shown; what is divided by must be known.
+    offsets = np.arange(contract.lookback, contract.lookback + contract.horizon)
+    rows = windows.test_starts[:, None] + (np.append(offsets, -1) if anchored else offsets)
+    kept = np.asarray(~cells[rows].any(axis=(1, 2)))
+    left, said = left_of(task, kept, counts, "that hold a value which was filled in")
+    return hidden[kept], left, said

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.task import Spec, Task
 
-CLOSE = 3
+CLOSE = FIELDS.index("close")
 """Position of the closing price in a bar."""
+VOLUME = FIELDS.index("volume")
+"""Position of the volume in a bar; 0 is a halt."""
 
 
 class RollingEpisode:
@@ -47,6 +49,7 @@ class RollingEpisode:
         self._contract = contract
         self._window = window
         self._returns = realised(contract, window.bars)
+        self._known = ~halted(contract, window.bars)
         self._predictions = np.zeros_like(self._returns)
         self._done = 0
 
@@ -58,7 +61,7 @@ class RollingEpisode:
         """Take the predictions of the current origin, and move on by one bar.
 
         The reward is minus the mean absolute error of the predictions whose outcome this bar has made known, which were
-        made ``horizon`` steps ago. It is 0 while there are none.
+        made ``horizon`` steps ago. It is 0 while there are none, or where all symbols were in a halt.
 
         Args:
             action: ``{"predictions": [one number a symbol]}`` as JSON values; None predicts zero, that is no change.
@@ -72,7 +75,10 @@ class RollingEpisode:
         self._done += 1
         # The origin whose outcome the bar that is shown next completes.
         known = self._done - self._contract.horizon
-        reward = -float(np.abs(self._predictions[known] - self._returns[known]).mean()) if known >= 0 else 0.0
+        reward = 0.0
+        if known >= 0 and self._known[known].any():
+            error = np.abs(self._predictions[known] - self._returns[known])
+            reward = -float(error[self._known[known]].mean())
         return self._shown(reward)
 
     def outcome(self) -> NDArray[np.float64]:
@@ -127,6 +133,19 @@ def realised(contract: RollingContract, bars: Array) -> NDArray[np.float64]:
     returns = _returns(bars[contract.lookback - 1 :], contract.horizon)
     assert len(returns) >= contract.steps, "an episode holds what its last origin predicts"
     return returns[: contract.steps]
+
+
+def halted(contract: RollingContract, bars: Array) -> NDArray[np.bool_]:
+    """The returns at each origin of an episode that nobody knows, because they begin or end in a halt, whose close is
+    that of a bar before; bool[steps, symbols].
+
+    Args:
+        contract: the contract of the task.
+        bars: the rows of the episode, as for :func:`realised`.
+    """
+    idle = np.asarray(bars[contract.lookback - 1 :, :, VOLUME]) == 0.0
+    found: NDArray[np.bool_] = (idle[contract.horizon :] | idle[: -contract.horizon])[: contract.steps]
+    return found
 
 
 class RollingContract(BarsContract):
@@ -224,18 +243,21 @@ class RollingKind(BarsKind):
     ) -> tuple[Fold, Fold]:
         """The earlier episodes are the public fold, the later ones the private one."""
         from openfingym.metrics import Truth
+        from openfingym.metrics.comparison import UNKNOWN
 
         contract = _contract(spec.contract)
         returns = self.oracle(contract, hidden, (sum(counts), contract.steps, len(contract.symbols)))
+        windows = (bar_episodes.window(contract, hidden, number, contract.horizon) for number in range(sum(counts)))
+        unknown = np.stack([halted(contract, window.bars) for window in windows])
         benchmark = self.known_targets(contract, read).mean(axis=0)
         options = metric_options(contract.value_semantics, spec.scoring)
 
         def fold(rows: slice) -> Fold:
             y_true = np.ascontiguousarray(returns[rows])
-            return Fold(
-                rows,
-                Truth({"y_true": y_true, "benchmark": np.broadcast_to(benchmark, y_true.shape).copy()}, options, seed),
-            )
+            arrays = {"y_true": y_true, "benchmark": np.broadcast_to(benchmark, y_true.shape).copy()}
+            if unknown[rows].any():
+                arrays[UNKNOWN] = unknown[rows]
+            return Fold(rows, Truth(arrays, options, seed))
 
         return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 

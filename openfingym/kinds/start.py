@@ -53,6 +53,8 @@ class OwnData:
     """What was done about cells without a value."""
     filled: int = 0
     """Number of cells that were given a value."""
+    filled_cells: str | None = None
+    """Name of the file in ``content`` that says which cells these are; None where there is none."""
     dropped: int = 0
     """Number of rows that were left out."""
     dates: bool = True

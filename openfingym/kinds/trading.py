@@ -19,6 +19,7 @@ from openfingym.kinds.bars import BarsKind, bars_start
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.pictures import by_step, decided, spread
+from openfingym.kinds.skillless.stale import FEWEST, NAME, copied, hunt
 from openfingym.kinds.skillless.trading import plans
 from openfingym.kinds.trading_brief import brief_of_trading
 from openfingym.kinds.trading_episode import TAIL, TradingEpisode, market_of, open_account
@@ -213,7 +214,9 @@ class TradingKind(BarsKind):
         own = contract_of(contract)
         hidden = {name: read(name) for name in bar_episodes.HIDDEN}
         weights = plans(own, read, shape, generator)
-        return {name: _records(own, hidden, (_planned(rows) for rows in plan)) for name, plan in weights.items()}
+        records = {name: _records(own, hidden, (_planned(rows) for rows in plan)) for name, plan in weights.items()}
+        hunted = _hunted(own, hidden, shape[0])
+        return records if hunted is None else {**records, NAME: hunted}
 
     def folds(
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], seed: int
@@ -303,6 +306,22 @@ def _records(
             account.advance()
         records.append(account.outcome())
     return np.stack(records)
+
+
+def _hunted(contract: TradingContract, hidden: Mapping[str, Array], episodes: int) -> NDArray[np.float64] | None:
+    """The records of :func:`openfingym.kinds.skillless.stale.hunt`; None where hardly a bar is a copy."""
+    accounts = [
+        open_account(contract, bar_episodes.window(contract, hidden, number, TAIL)) for number in range(episodes)
+    ]
+    if sum(int(copied(account.bars).sum()) for account in accounts) < FEWEST:
+        return None
+    for account in accounts:
+        for action in hunt(account, contract):
+            account.decide(parse_decision(action, contract.symbols))
+            account.advance()
+            if account.done:
+                break
+    return np.stack([account.outcome() for account in accounts])
 
 
 def contract_of(contract: Contract) -> TradingContract:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from openfingym.metrics.semantics import ValueSemantics
 
+UNKNOWN = "unknown"
+"""Name of the array of a truth that says which cells are unknown."""
 PERIODS_PER_YEAR = 1.0
 """Default of the task's option: it leaves a Sharpe ratio per period."""
 TAIL_LEVEL = 0.05
@@ -57,6 +59,53 @@ class Truth:
             DataError: there are none, or they are not finite numbers.
         """
         return known("y_true", cast("NDArray[Any]", self._array("y_true")))
+
+    @cached_property
+    def unknown(self) -> NDArray[np.bool_] | None:
+        """Cells whose realised value nobody knows, bool of the shape of ``y_true``, which holds no meaning there; None
+        where all are known.
+        """
+        cells = self.arrays.get(UNKNOWN)
+        return cells if isinstance(cells, np.ndarray) and cells.any() else None
+
+    @cached_property
+    def cells(self) -> Truth:
+        """The known cells alone, in a row; for metrics that take all cells alike.
+
+        Raises:
+            DataError: no cell is known.
+        """
+        return self._part(~self._unknown(), "value")
+
+    @cached_property
+    def whole(self) -> Truth:
+        """The windows alone of which every cell is known.
+
+        Raises:
+            DataError: there is none.
+        """
+        return self._part(self.known_windows, "window")
+
+    @property
+    def known_windows(self) -> NDArray[np.bool_]:
+        """Windows of which every cell is known, bool[n]."""
+        unknown = self._unknown()
+        return np.asarray(~unknown.reshape(len(unknown), -1).any(axis=1))
+
+    def _unknown(self) -> NDArray[np.bool_]:
+        assert self.unknown is not None, "asked for where some cells are unknown"
+        return self.unknown
+
+    def _part(self, kept: NDArray[np.bool_], what: str) -> Truth:
+        """A truth of some cells or windows; of the former, arrays that have none are left out."""
+        if not kept.any():
+            raise DataError(f"no {what} of the truth is known, so that none can be scored")
+        arrays = {
+            name: taken(values, kept) if isinstance(values, np.ndarray) else values
+            for name, values in self.arrays.items()
+            if name != UNKNOWN and (not isinstance(values, np.ndarray) or values.shape[: kept.ndim] == kept.shape)
+        }
+        return Truth(arrays, self.options, self.seed)
 
     @cached_property
     def last_value(self) -> NDArray[np.float64]:
@@ -121,6 +170,11 @@ class Truth:
         if name not in self.arrays:
             raise DataError(f"the truth has no {name}; it has {', '.join(self.arrays) or 'nothing'}")
         return self.views[name]
+
+
+def taken(values: NDArray[Any], kept: NDArray[np.bool_]) -> NDArray[Any]:
+    """The cells or windows of an array that are kept, as an ordinary array."""
+    return np.ascontiguousarray(np.asarray(values)[kept])
 
 
 def _sound(values: object) -> TypeGuard[NDArray[np.float64]]:

@@ -149,6 +149,7 @@ METRICS = (
         None,
         diagnostic=True,
         proper=False,
+        pools=True,
     ),
     Metric(
         "mpiw",
@@ -160,6 +161,7 @@ METRICS = (
         optimum=None,
         diagnostic=True,
         proper=False,
+        pools=True,
     ),
     Metric(
         "nmpiw",
@@ -171,6 +173,7 @@ METRICS = (
         optimum=None,
         diagnostic=True,
         proper=False,
+        pools=True,
     ),
     Metric(
         "coverage_gap",
@@ -184,6 +187,7 @@ METRICS = (
         parameters=_TARGET,
         proper=False,
         differs="the distance to the target, where the paper has PICP itself",
+        pools=True,
     ),
     Metric(
         "cwc",
@@ -197,6 +201,7 @@ METRICS = (
         parameters=_TARGET,
         proper=False,
         differs="below the target a width under one hundredth of the truth's range counts as that much",
+        pools=True,
     ),
     Metric(
         "interval_score",
@@ -207,5 +212,6 @@ METRICS = (
         "Gneiting and Raftery 2007, eq. 43",
         optimum=None,
         parameters=_TARGET,
+        pools=True,
     ),
 )

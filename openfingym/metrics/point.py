@@ -87,6 +87,7 @@ METRICS = (
         _PAPER,
         shared=lambda comparison: mean_square(comparison.error),
         redrawn=lambda forecasts: forecasts.square,
+        pools=True,
     ),
     Metric(
         "rmse",
@@ -98,6 +99,7 @@ METRICS = (
         shared=lambda comparison: math.sqrt(mean_square(comparison.error)),
         differs="pooled over channels, where the paper does not say; the mean of one RMSE a channel is smaller",
         redrawn=lambda forecasts: np.sqrt(forecasts.square),
+        pools=True,
     ),
     Metric(
         "mae",
@@ -108,5 +110,6 @@ METRICS = (
         _PAPER,
         shared=lambda comparison: mean_absolute(comparison.error),
         redrawn=lambda forecasts: forecasts.absolute,
+        pools=True,
     ),
 )

@@ -143,6 +143,9 @@ class Metric:
     redrawn: Callable[[Redrawn], NDArray[np.float64]] | None = None
     """Computes the same number for every resample of a forecast's windows at once, float64[replicates]; None where
     there is no such way."""
+    pools: bool = False
+    """Whether it takes all cells alike, whatever window, step and channel they are of, so that it can be computed from
+    those alone whose truth is known. Any other metric of a truth with unknown cells is computed from whole windows."""
     heavy: bool = False
     """Whether it takes seconds of a processor, and so belongs in a process of its own."""
     prepare: Callable[[], None] | None = None

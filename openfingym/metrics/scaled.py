@@ -247,6 +247,7 @@ METRICS = (
         _PAPER,
         proper=False,
         differs="cells with |y| < 1e-8 are left out, where scikit-learn divides by 2.2e-16",
+        pools=True,
     ),
     Metric(
         "smape",
@@ -257,11 +258,22 @@ METRICS = (
         _PAPER,
         (0.0, 2.0),
         proper=False,
+        pools=True,
     ),
-    Metric("relative_mae", relative_mae, "point", "sum of |e| over sum of |y|", "none", "Salinas et al. 2020, ND"),
-    Metric("relative_mse", relative_mse, "point", "sum of e^2 over sum of y^2", "none", "1 - r2_zero"),
-    Metric("nrmse", nrmse, "point", "RMSE over mean |y|", "none", "Salinas et al. 2020, NRMSE"),
-    Metric("r2", r2, "point", "coefficient of determination, pooled", "none", _PAPER, _BELOW_ONE, "higher", 1.0),
+    Metric(
+        "relative_mae",
+        relative_mae,
+        "point",
+        "sum of |e| over sum of |y|",
+        "none",
+        "Salinas et al. 2020, ND",
+        pools=True,
+    ),
+    Metric("relative_mse", relative_mse, "point", "sum of e^2 over sum of y^2", "none", "1 - r2_zero", pools=True),
+    Metric("nrmse", nrmse, "point", "RMSE over mean |y|", "none", "Salinas et al. 2020, NRMSE", pools=True),
+    Metric(
+        "r2", r2, "point", "coefficient of determination, pooled", "none", _PAPER, _BELOW_ONE, "higher", 1.0, pools=True
+    ),
     Metric(
         "r2_zero",
         r2_zero,
@@ -272,6 +284,7 @@ METRICS = (
         _BELOW_ONE,
         "higher",
         1.0,
+        pools=True,
     ),
     Metric(
         "r2_oos",
@@ -284,6 +297,7 @@ METRICS = (
         "higher",
         1.0,
         differs="the tasks' benchmark is the training mean, where the paper does not say",
+        pools=True,
     ),
     Metric(
         "directional_accuracy",
@@ -298,6 +312,7 @@ METRICS = (
         version=2,
         changed="a forecast of 0 was wrong",
         differs="a forecast of 0 is half right, where the paper does not say",
+        pools=True,
     ),
     Metric(
         "direction_macro_f1",
@@ -313,6 +328,7 @@ METRICS = (
         version=2,
         changed="a forecast of 0 was neither up nor down",
         differs="a forecast of 0 is half of each class, where the paper does not say",
+        pools=True,
     ),
     Metric(
         "mafe",

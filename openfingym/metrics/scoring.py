@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.metrics.aggregation import as_loss, relative_total, relative_weight
 from openfingym.metrics.arrays import Checked, MissingPackageError, checked
-from openfingym.metrics.comparison import ForecastComparison, Truth
+from openfingym.metrics.comparison import ForecastComparison, Truth, taken
 from openfingym.metrics.record import Metric
 from openfingym.metrics.registry import find_metric
 
@@ -98,7 +99,7 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
             or a package that a metric rests on is not installed.
     """
     # All arrays of the answer are checked before any metric is computed.
-    given, comparison = _given(truth, answer)
+    seen_by = _compared(truth, answer)
     values: dict[str, float] = {}
     total = 0.0
     for entry in rules.metrics:
@@ -106,7 +107,7 @@ def score(rules: Rules, truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Sco
         if entry.name in values:
             raise UsageError(f"the scoring table names {entry.name} twice")
         _agree(metric, rules, truth)
-        values[entry.name] = value = _value(entry, metric, truth, given, comparison)
+        values[entry.name] = value = _value(entry, metric, seen_by(metric))
         total += entry.weight * as_loss(metric, value)
     if not math.isfinite(total):
         raise SubmissionError("the answer is so far out that the total is not a finite number", problem="out-of-range")
@@ -127,37 +128,66 @@ def metrics_where_defined(
     Returns:
         The metrics by name, in the order of the table.
     """
-    given, comparison = _given(truth, answer)
+    seen_by = _compared(truth, answer)
     values: dict[str, float] = {}
     for entry in rules.metrics:
         if entry.name not in leaving_out:
+            metric = find_metric(entry.name)
             try:
-                values[entry.name] = _value(entry, find_metric(entry.name), truth, given, comparison)
+                values[entry.name] = _value(entry, metric, seen_by(metric))
             except (SubmissionError, DataError):
                 values[entry.name] = math.nan
     return values
 
 
-def _given(truth: Truth, answer: Mapping[str, NDArray[Any]]) -> tuple[dict[str, Checked], ForecastComparison | None]:
-    """The arrays of an answer after they were checked, and its comparison with the truth where it is a forecast."""
-    given = {name: _finite(name, values, truth) for name, values in answer.items()}
-    return given, ForecastComparison(truth, np.asarray(given["y_pred"])) if "y_pred" in given else None
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """A truth, and an answer to it after its arrays were checked."""
+
+    truth: Truth
+    given: Mapping[str, Checked]
+
+    @cached_property
+    def comparison(self) -> ForecastComparison | None:
+        """The answer beside the truth; None where it is no forecast."""
+        return ForecastComparison(self.truth, np.asarray(self.given["y_pred"])) if "y_pred" in self.given else None
+
+    def part(self, *, cells: bool) -> _Compared:
+        """The known cells alone, or the windows that are known as a whole, of truth and answer.
+
+        Raises:
+            DataError: there are none.
+        """
+        unknown = self.truth.unknown
+        if unknown is None:
+            return self
+        truth = self.truth.cells if cells else self.truth.whole
+        kept = ~unknown if cells else self.truth.known_windows
+        return _Compared(truth, {name: checked(taken(values, kept)) for name, values in self.given.items()})
 
 
-def _value(
-    entry: ScoringEntry,
-    metric: Metric,
-    truth: Truth,
-    given: Mapping[str, Checked],
-    comparison: ForecastComparison | None,
-) -> float:
+def _compared(truth: Truth, answer: Mapping[str, NDArray[Any]]) -> Callable[[Metric], _Compared]:
+    """What a metric sees of a truth and an answer, all of whose arrays are checked here: nothing that is unknown."""
+    everything = _Compared(truth, {name: _finite(name, values, truth) for name, values in answer.items()})
+    parts: dict[bool, _Compared] = {}
+
+    def seen_by(metric: Metric) -> _Compared:
+        if metric.pools not in parts:
+            parts[metric.pools] = everything.part(cells=metric.pools)
+        return parts[metric.pools]
+
+    return seen_by
+
+
+def _value(entry: ScoringEntry, metric: Metric, compared: _Compared) -> float:
     """Compute one metric of an answer."""
     # What metrics of a forecast share is kept for whole paths alone.
     shared = metric.shared if entry.on == "path" else None
     try:
-        if shared is not None and comparison is not None:
-            return shared(comparison)
-        return metric.compute(_gathered(metric, entry.on, truth, given), truth.seed, truth.options)
+        if shared is not None and compared.comparison is not None:
+            return shared(compared.comparison)
+        truth = compared.truth
+        return metric.compute(_gathered(metric, entry.on, truth, compared.given), truth.seed, truth.options)
     except MissingPackageError:
         # A kind of UsageError that is nobody's answer's fault.
         raise

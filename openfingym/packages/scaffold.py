@@ -60,7 +60,7 @@ files = {files}
 fill = "{fill}"
 filled = {filled}                   # cells that were given a value
 dropped = {dropped}                  # rows left out
-{interpolated}steps = {steps}
+{interpolated}{cells}steps = {steps}
 
 """
 
@@ -227,6 +227,9 @@ def own_dataset(own: OwnData) -> str:
         measure=own.measure,
         source=toml_value(f"{', '.join(own.names)} of the task's author; say here where it comes from"),
         dates="" if own.dates else "dates = false                # the first column is the number of the row\n",
+        cells=""
+        if own.filled_cells is None
+        else f"filled_cells = {toml_value(own.filled_cells)}   # hidden ones are not scored\n",
         interpolated="" if own.interpolated_to is None else f"interpolated_to = {own.interpolated_to}\n",
         files=toml_value(own.names),
         fill=own.fill,

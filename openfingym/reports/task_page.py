@@ -6,7 +6,7 @@ an agent could find it, or where it would be passed on with something else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,11 +37,12 @@ MARKS: Mapping[str, str] = {
 """Files by which a folder is known that others read, such as agents, and what the folder is."""
 
 
-def render(package: BuiltPackage) -> str:
+def render(package: BuiltPackage, odd: Sequence[str] = ()) -> str:
     """Render the page of a built package.
 
     Args:
         package: the package, with its hidden half.
+        odd: what is odd about the task's data, as sentences; see :meth:`openfingym.kinds.Kind.oddities`.
 
     Returns:
         A self-contained HTML document, which holds hidden values.
@@ -78,6 +79,7 @@ def render(package: BuiltPackage) -> str:
         scoring=f"Ranks are by each metric's loss relative to that of the baseline, {spec.scoring.baseline}. "
         f"{spec.verification.budget} submissions or practice episodes, at most, get feedback from the public fold.",
         recipe=contract["recipe"],
+        odd=odd,
         notes=[
             f"Dataset {manifest.dataset} ({manifest.data_kind}), sha256 {manifest.dataset_digest}.",
             f"Paper: {provenance.paper}"

@@ -17,6 +17,20 @@ Fill = Literal["none", "forward", "interpolate", "drop"]
 """What can be done about cells without a value; see :attr:`Prepared.fill`."""
 
 
+def inside_folder(file: str | None) -> str | None:
+    """A path of a file, which must lie inside the task's folder.
+
+    Raises:
+        ValueError: the path leads out of the folder.
+    """
+    if file is not None:
+        path = PurePosixPath(file)
+        # A backslash separates folders on Windows only: refused, so that a path means the same everywhere.
+        if path.is_absolute() or ".." in path.parts or "\\" in file or not path.parts:
+            raise ValueError(f"{file!r} must be a relative path inside the task's folder, without '..'")
+    return file
+
+
 class Pulled(Section):
     """``[metadata.openfingym.dataset.pulled]``: where the real data comes from."""
 
@@ -39,6 +53,9 @@ class Prepared(Section):
     """What was done about cells without a value."""
     filled: Annotated[int, Field(ge=0)] = 0
     """Cells that were given a value."""
+    filled_cells: str | None = None
+    """Path of the CSV, relative to the task's folder, that says which cells these are: columns ``channel``, ``first``
+    and ``last``, rows of ``file`` counted from 0. Hidden ones are not scored. None where nobody knows which."""
     dropped: Annotated[int, Field(ge=0)] = 0
     """Rows left out, for a gap or because another file lacks them."""
     interpolated_to: Annotated[int, Field(ge=0)] | None = None
@@ -47,6 +64,7 @@ class Prepared(Section):
     """Everything that was done, in words and in order."""
 
     _lists = field_validator("files", "steps", mode="before")(as_tuple)
+    _inside = field_validator("filled_cells")(inside_folder)
 
 
 class Dataset(Section):
@@ -85,15 +103,7 @@ class Dataset(Section):
             raise ValueError(f"channels named more than once: {', '.join(twice)}")
         return channels
 
-    @field_validator("file")
-    @classmethod
-    def _inside(cls, file: str | None) -> str | None:
-        if file is not None:
-            path = PurePosixPath(file)
-            # A backslash separates folders on Windows only: refused, so that a path means the same everywhere.
-            if path.is_absolute() or ".." in path.parts or "\\" in file or not path.parts:
-                raise ValueError(f"{file!r} must be a relative path inside the task's folder, without '..'")
-        return file
+    _inside = field_validator("file")(inside_folder)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

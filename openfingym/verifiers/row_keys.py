@@ -26,18 +26,30 @@ NUMBERS = frozenset({"id", "row", "index", "unnamed: 0", ""})
 """Names of a column with the numbers of the rows from 0, in lower case."""
 
 
-def in_order(path: Path, table: pd.DataFrame, package: BuiltPackage) -> pd.DataFrame:
-    """The rows of a table in the order of the submission's array, by the keys that it has.
+INDEX = "__index_level_0__"
+"""Name under which pandas writes an index without a name into Parquet and Arrow: times, or numbers of the rows."""
+
+
+def key_names(package: BuiltPackage) -> frozenset[str]:
+    """Names, in lower case, of the columns that say which row of a submission is which."""
+    return frozenset((*_row_axes(package)[0], *TIMES, *NUMBERS, INDEX)) - frozenset(package.manifest.labels)
+
+
+def order_of(path: Path | str, table: pd.DataFrame, package: BuiltPackage) -> NDArray[np.intp] | None:
+    """The row of a table for each row of the submission's array, by the keys that it has; None where it has none.
 
     Args:
-        path: path of the file, for messages.
-        table: the table, with as many rows as the submission.
+        path: path of the file, or what the table is called, for messages.
+        table: the table, with as many rows as the submission; columns that are no keys are left alone.
         package: the built package of the task.
 
     Raises:
         SubmissionError: a key does not name each row once, or two keys disagree.
     """
     names = {str(name).lower(): str(name) for name in table.columns if name not in package.manifest.labels}
+    if INDEX in names:
+        index = names.pop(INDEX)
+        names.setdefault("index" if table[index].dtype.kind in "iuf" else "time", index)
     keys = [
         (described, order)
         for described, order in (
@@ -48,7 +60,7 @@ def in_order(path: Path, table: pd.DataFrame, package: BuiltPackage) -> pd.DataF
         if order is not None
     ]
     if not keys:
-        return table
+        return None
     (first, order), *others = keys
     for second, other in others:
         if not np.array_equal(order, other):
@@ -58,14 +70,14 @@ def in_order(path: Path, table: pd.DataFrame, package: BuiltPackage) -> pd.DataF
                 f"and line {other[row] + 2} by the other); leave one of them out",
                 problem="malformed-submission",
             )
-    return table.iloc[order]
+    return order
 
 
 _Order = tuple[str, "NDArray[np.intp] | None"]
 """What a key is called, and the row of the table for each row of the submission; None where the table lacks the key."""
 
 
-def _by_axes(path: Path, table: pd.DataFrame, package: BuiltPackage, names: dict[str, str]) -> _Order:
+def _by_axes(path: Path | str, table: pd.DataFrame, package: BuiltPackage, names: dict[str, str]) -> _Order:
     """By a column for each axis but the last, such as ``window`` and ``step``, counted from 0."""
     axes, shape = _row_axes(package)
     present = [names[axis] for axis in axes if axis in names]
@@ -86,7 +98,7 @@ def _by_axes(path: Path, table: pd.DataFrame, package: BuiltPackage, names: dict
     return described, _inverse(path, places, described)
 
 
-def _by_time(path: Path, table: pd.DataFrame, package: BuiltPackage, names: dict[str, str]) -> _Order:
+def _by_time(path: Path | str, table: pd.DataFrame, package: BuiltPackage, names: dict[str, str]) -> _Order:
     """By a column with the time of each row."""
     import pandas as pd
 
@@ -103,8 +115,9 @@ def _by_time(path: Path, table: pd.DataFrame, package: BuiltPackage, names: dict
             problem="malformed-submission",
         )
     # As UTC without a time zone, which is how the package has its times; a text that is no time is no match.
+    cells = table[name].astype(str) if table[name].dtype.kind in "iuf" else table[name]
     times = (
-        pd.to_datetime(table[name], utc=True, format="ISO8601", errors="coerce")
+        pd.to_datetime(cells, utc=True, format="ISO8601", errors="coerce")
         .dt.tz_localize(None)
         .to_numpy("datetime64[ns]")
     )
@@ -124,7 +137,7 @@ def _by_time(path: Path, table: pd.DataFrame, package: BuiltPackage, names: dict
     )
 
 
-def _by_number(path: Path, table: pd.DataFrame, names: dict[str, str]) -> _Order:
+def _by_number(path: Path | str, table: pd.DataFrame, names: dict[str, str]) -> _Order:
     """By a column with the number of each row, counted from 0."""
     name = next((names[key] for key in names if key in NUMBERS), None)
     if name is None:
@@ -140,7 +153,7 @@ def _row_axes(package: BuiltPackage) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return tuple(axes[:-1]), tuple(shape[:-1])
 
 
-def _whole(path: Path, table: pd.DataFrame, name: str, size: int) -> NDArray[np.int64]:
+def _whole(path: Path | str, table: pd.DataFrame, name: str, size: int) -> NDArray[np.int64]:
     import pandas as pd
 
     numbers = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=np.float64)
@@ -155,7 +168,7 @@ def _whole(path: Path, table: pd.DataFrame, name: str, size: int) -> NDArray[np.
     return numbers.astype(np.int64)
 
 
-def _inverse(path: Path, places: NDArray[np.int64], described: str) -> NDArray[np.intp]:
+def _inverse(path: Path | str, places: NDArray[np.int64], described: str) -> NDArray[np.intp]:
     """The row of the table for each place.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.verifiers.routes import ARROW_FILE, JSON, NPY, NPZ, PARQUET
-from openfingym.verifiers.row_keys import in_order
+from openfingym.verifiers.row_keys import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,8 +141,19 @@ def score_files(package: BuiltPackage, submission: Path, truth: Path) -> Scoreca
         baseline=spec.scoring.baseline,
         public=scores["public"],
         private=scores["private"],
-        warnings=warnings_for(package, values),
+        warnings=(*_unscored(task.hidden), *warnings_for(package, values)),
     )
+
+
+def _unscored(hidden: Mapping[str, Array]) -> tuple[str, ...]:
+    """A remark on hidden values that nobody knows."""
+    import numpy as np
+
+    counts = [
+        (name, int(np.isnan(array).sum()), array.size) for name, array in hidden.items() if array.dtype.kind == "f"
+    ]
+    return tuple(f"unknown: {count} of {size} values of {name} are NaN and not scored" for name, count, size in counts
+                 if count)  # fmt: skip
 
 
 def read_answer(
@@ -194,7 +205,8 @@ def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
 
     from openfingym.kinds import kind_of
 
-    wanted = kind_of(package.task).hidden_shapes(package.manifest.submission_shape, package.manifest.n_test)
+    kind = kind_of(package.task)
+    wanted = kind.hidden_shapes(package.manifest.submission_shape, package.manifest.n_test)
     try:
         if path.is_dir():
             arrays = {name: np.load(path / f"{name}.npy", allow_pickle=False) for name in wanted}
@@ -216,8 +228,12 @@ def read_truth(package: BuiltPackage, path: Path) -> dict[str, Array]:
             raise DataError(f"{path}: no array {name!r}; found {', '.join(arrays) or 'none'}")
         if arrays[name].shape != shape:
             raise DataError(f"{path}: {name} has shape {list(arrays[name].shape)}, expected {list(shape)}")
-        if arrays[name].dtype.kind not in "fiu" or not np.isfinite(arrays[name]).all():
+        values = arrays[name]
+        if values.dtype.kind not in "fiu" or not np.isfinite(values[~np.isnan(values)]).all():
             raise DataError(f"{path}: {name} must hold finite numbers")
+        unknown = int(np.isnan(values).sum())
+        if unknown and (not kind.partly_known or unknown == values.size):
+            raise DataError(f"{path}: {name} must hold finite numbers, found NaN in {unknown} of {values.size}")
         if name == "labels" and not np.isin(arrays[name], (0, 1)).all():
             at = int((~np.isin(arrays[name], (0, 1))).argmax())
             raise DataError(f"{path}: labels must be 0 or 1, found {arrays[name][at]} at {at}")
@@ -258,7 +274,7 @@ def _csv(path: Path) -> pd.DataFrame:
 def _with_keys(path: Path, content: bytes, task: HiddenTask) -> pd.DataFrame | None:
     """A Parquet or Arrow file that has columns beside the answer's, which may say what its rows are; None for others.
 
-    The verifier, which reads programs' answers, takes rows by their place alone.
+    Of these the verifier, which reads programs' answers, takes keys alone; here other columns are left out.
     """
     if path.suffix not in {".parquet", ".arrow"}:
         return None
@@ -293,7 +309,8 @@ def _as_npy(path: Path, table: pd.DataFrame, task: HiddenTask, package: BuiltPac
     if len(table) != rows:
         axes = " x ".join(task.manifest.submission_axes[:-1]) or task.manifest.submission_axes[0]
         raise SubmissionError(f"{path}: {len(table)} rows, expected {rows} ({axes})", problem="wrong-shape")
-    table = in_order(path, table, package)
+    order = order_of(path, table, package)
+    table = table if order is None else table.iloc[order]
     # Columns are taken by name: their order in the file does not matter, and other columns are left out.
     predictions = table[labels]
     for name in labels:

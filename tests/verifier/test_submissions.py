@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from openfingym.kinds import kind_of
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import RolloutTicket
-from openfingym_verifier import columnar
+from openfingym.verifiers.row_keys import key_names
+from openfingym_verifier import columnar, columnar_child
 from openfingym_verifier.problems import Problem
 
 SLUG = "urn:openfingym:problem:"
@@ -250,6 +252,68 @@ BAD_TABLES: dict[str, tuple[Callable[[np.ndarray], pa.Table], str]] = {
 }
 
 
+def keyed(values: np.ndarray, **keys: object) -> pa.Table:
+    data = table(values, ["c0", "c1"])
+    for name, cells in keys.items():
+        data = data.append_column(name, cells if isinstance(cells, pa.Array) else pa.array(cells))
+    return data
+
+
+def in_order(data: pa.Table, package: BuiltPackage) -> np.ndarray:
+    """What the verifier makes of a table, without a process of its own."""
+    names = sorted(key_names(package))
+    decoded, keys = columnar_child.decode("parquet", parquet(data), ["c0", "c1"], 44, names)
+    return columnar._in_order(decoded, keys, package).reshape(22, 2, 2)
+
+
+def test_rows_of_a_table_are_ordered_by_its_keys(
+    server: Any, ticket: RolloutTicket, values: np.ndarray, packages: dict[str, BuiltPackage]
+) -> None:
+    package = packages["tiny"]
+    times = kind_of(package.task).target_times(package.task.spec.contract, package.array)
+    assert times is not None
+    rows, steps = np.arange(44), {"Window": np.repeat(np.arange(22), 2), "step": np.tile([0.0, 1.0], 22)}
+    every = {"id": rows, **steps, "time": times}
+    for keys in (
+        {"id": rows},
+        {"__index_level_0__": rows},
+        {"__index_level_0__": times},
+        steps,
+        {"time": times},
+        {"Date": np.datetime_as_string(times)},
+        {"timestamp": [f"{time}Z" for time in np.datetime_as_string(times, unit="s")]},
+        every,
+    ):
+        shuffled = keyed(values, **keys).take(np.random.default_rng(1).permutation(44))
+        np.testing.assert_array_equal(in_order(shuffled, package), values)
+    # And through the whole door, the decoder's own process included.
+    shuffled = keyed(values, **every).take(np.random.default_rng(2).permutation(44))
+    assert server.post(ticket.token, stream(shuffled), "application/vnd.apache.arrow.stream").status_code == 201
+    np.testing.assert_array_equal(server.client.submission(ticket.rollout_id, 1), values)
+
+
+BAD_KEYS: dict[str, dict[str, object]] = {
+    "The columns are": {"note": np.arange(44.0)},
+    "expected .*, and beside them": {"id": np.arange(44), "ID": np.arange(44)},
+    "has a column window and none called step": {"window": np.repeat(np.arange(22), 2)},
+    "rows 2 and 3 have the same 'id'": {"id": [0, 0, *range(2, 44)]},
+    "id is inf, expected a whole number": {"id": np.full(44, np.inf)},
+    "'id', which says which row is which, has empty cells": {"id": pa.array([None, *range(1, 44)])},
+    "'time', which says which row is which, is string": {"time": ["soon"] * 44},
+    "time is 1970-01-01": {"time": np.arange(44).astype("datetime64[ns]")},
+    "time is 0.0, expected": {"time": np.arange(44.0)},
+    "put its rows in two orders": {"id": np.arange(44), "row": np.arange(44)[::-1], "window": np.arange(44)[::-1] // 2,
+                                   "step": np.arange(44)[::-1] % 2},
+}  # fmt: skip
+
+
+def test_keys_that_name_no_row_are_refused(values: np.ndarray, packages: dict[str, BuiltPackage]) -> None:
+    for words, keys in BAD_KEYS.items():
+        with pytest.raises((Problem, columnar_child.TableRefused), match=words) as refused:
+            in_order(keyed(values, **keys), packages["tiny"])
+        assert getattr(refused.value, "slug", None) or refused.value.problem in {"wrong-shape", "malformed-submission"}
+
+
 @pytest.mark.parametrize("name", BAD_TABLES)
 def test_bad_tables_are_refused(server: Any, ticket: RolloutTicket, values: np.ndarray, name: str) -> None:
     spoil, slug = BAD_TABLES[name]
@@ -271,10 +335,12 @@ def stream_compressed(data: pa.Table) -> bytes:
     return sink.getvalue()
 
 
-def test_without_pyarrow_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_message_names_the_extra(
+    packages: dict[str, BuiltPackage], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(columnar.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(Problem, match=r"openfingym\[arrow\]") as caught:
-        columnar.read_table("application/vnd.apache.parquet", b"", (1, 1, 1), ["c0"])
+        columnar.read_table("application/vnd.apache.parquet", b"", (1, 1, 1), ["c0"], packages["tiny"])
     assert caught.value.slug == "unsupported-media-type"
 
 

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.errors import VerifierError
+from openfingym.errors import SubmissionError, VerifierError
 from openfingym.verifiers.routes import ARROW_FILE, ARROW_STREAM, PARQUET
+from openfingym.verifiers.row_keys import key_names, order_of
 from openfingym_verifier.columnar_child import REFUSED
 from openfingym_verifier.problems import REFUSALS, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from openfingym.packages.package import BuiltPackage
 
 CHILD = Path(__file__).with_name("columnar_child.py")
 KINDS = {
@@ -36,9 +39,11 @@ _SLOTS = threading.BoundedSemaphore(2)
 """Decoders that may run at once, each of which may take 2 GiB of memory."""
 
 
-def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Sequence[str]) -> NDArray[np.generic]:
+def read_table(
+    media_type: str, body: bytes, shape: tuple[int, ...], labels: Sequence[str], package: BuiltPackage
+) -> NDArray[np.generic]:
     """The values of a table whose columns are the labels of the last axis, and whose rows are all other axes, the last
-    of them fastest.
+    of them fastest; or in the order that keys beside them state (:mod:`openfingym.verifiers.row_keys`).
 
     A submission with a single axis is a table of one column.
 
@@ -47,6 +52,7 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
         body: content of the Arrow or Parquet file or stream.
         shape: shape of the submission that is expected.
         labels: column names expected, in any order.
+        package: the built package of the task, which says what keys there are.
 
     Returns:
         float64 of that shape.
@@ -63,7 +69,9 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
         )
     rows = math.prod(shape) // len(labels)
     # -P: the folder of the program must not shadow modules of the standard library.
-    command = [sys.executable, "-P", str(CHILD), KINDS[media_type], json.dumps(list(labels)), str(rows)]
+    names = sorted(key_names(package))
+    wanted = [KINDS[media_type], json.dumps(list(labels)), str(rows), json.dumps(names)]
+    command = [sys.executable, "-P", str(CHILD), *wanted]
     with _SLOTS:
         try:
             decoder = subprocess.run(command, input=body, capture_output=True, timeout=TIMEOUT_S, check=False)
@@ -76,12 +84,55 @@ def read_table(media_type: str, body: bytes, shape: tuple[int, ...], labels: Seq
     if decoder.returncode == REFUSED:
         raise _refusal(decoder.stdout)
     # Any other end is the table's doing: the kernel killed the decoder, or it crashed on the bytes. What it wrote is
-    # not trusted either, and must be as long as the array.
-    if decoder.returncode != 0 or len(decoder.stdout) != math.prod(shape) * 8:
+    # not trusted either, and must be as long as the array and its keys.
+    decoded = _decoded(decoder.stdout, rows, len(labels), names) if decoder.returncode == 0 else None
+    if decoded is None:
         raise Problem(
             "malformed-submission", "The table cannot be decoded within the memory and time that a submission may take."
         )
-    return np.frombuffer(decoder.stdout, dtype="<f8").reshape(shape)
+    values, keys = decoded
+    return _in_order(values, keys, package).reshape(shape)
+
+
+def _decoded(
+    output: bytes, rows: int, width: int, names: Sequence[str]
+) -> tuple[NDArray[np.float64], dict[str, NDArray[np.generic]]] | None:
+    """The values and keys that the child wrote; None if it wrote something else, since it has read an agent's bytes."""
+    header, _, content = output.partition(b"\n")
+    try:
+        stated = [(str(name), {"f8": "<f8", "i8": "<i8"}[kind]) for name, kind in json.loads(header)]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if any(name.lower() not in names for name, _ in stated) or len(content) != 8 * rows * (width + len(stated)):
+        return None
+    start, values = 8 * rows * width, np.frombuffer(content[: 8 * rows * width], dtype="<f8").reshape(rows, width)
+    columns = (content[start + 8 * rows * n : start + 8 * rows * (n + 1)] for n in range(len(stated)))
+    return values, {
+        name: np.frombuffer(column, dtype=kind) for (name, kind), column in zip(stated, columns, strict=True)
+    }
+
+
+def _in_order(
+    values: NDArray[np.float64], keys: Mapping[str, NDArray[np.generic]], package: BuiltPackage
+) -> NDArray[np.float64]:
+    """The rows of a table in the order that its keys state.
+
+    Raises:
+        Problem: a key does not name each row once, or two keys disagree.
+    """
+    if not keys:
+        return values
+    import pandas as pd
+
+    # Times come as whole numbers of nanoseconds.
+    frame = pd.DataFrame(
+        {name: column.astype("datetime64[ns]") if column.dtype.kind == "i" else column for name, column in keys.items()}
+    )
+    try:
+        order = order_of("the table", frame, package)
+    except SubmissionError as error:
+        raise Problem(error.problem, f"{error}."[:500]) from None
+    return values if order is None else values[order]
 
 
 def _refusal(output: bytes) -> Problem:

@@ -4,9 +4,11 @@ Decoders of columnar formats are large C++ programs fed with an agent's bytes, a
 compression can turn kilobytes into gigabytes. They therefore run in a short-lived process
 that holds no labels and has little memory, CPU time and no files to write.
 
-argv: format (stream | file | parquet), JSON list of columns, rows expected.
-stdout: on success the float64 values, C order [rows, channels]; otherwise, with exit code 3,
-a JSON object with ``problem`` and ``detail``.
+argv: format (stream | file | parquet), JSON list of columns, rows expected, JSON list of the names
+of keys, columns that say which row is which.
+stdout: on success a line with a JSON list of the keys that the table has, each a name and its type
+(``f8``, or ``i8`` for times in nanoseconds); the float64 values, C order [rows, channels]; then the
+keys, one after the other. Otherwise, with exit code 3, a JSON object with ``problem`` and ``detail``.
 """
 
 from __future__ import annotations
@@ -101,29 +103,66 @@ def check_rows(found: int, rows: int) -> None:
         )
 
 
-def decode(kind: str, body: bytes, channels: list[str], rows: int) -> NDArray[np.float64]:
-    """The values of a table, float64[rows, channels].
+def decode(
+    kind: str, body: bytes, channels: list[str], rows: int, keys: list[str]
+) -> tuple[NDArray[np.float64], dict[str, NDArray[np.generic]]]:
+    """The values of a table, float64[rows, channels], and its keys by name, float64[rows] or int64[rows] each.
 
     Args:
         kind: ``stream`` or ``file`` for Arrow, or ``parquet``.
         body: content of the file or stream.
         channels: names of the columns that are expected, in the order of the result.
         rows: number of rows that is expected.
+        keys: names, in lower case, of the columns that there may be beside them.
 
     Raises:
         TableRefused: the table is another, or none. Whatever its bytes set off comes to this.
     """
     try:
         table = read_table(kind, body, rows)
-        if sorted(table.column_names) != sorted(channels):
-            raise TableRefused("wrong-shape", f"The columns are {table.column_names}; expected {channels}.")
-        return values_of(table, channels)
+        beside = [name for name in table.column_names if name not in channels]
+        known = {name.lower() for name in beside} <= set(keys) and len({name.lower() for name in beside}) == len(beside)
+        if sorted(table.column_names) != sorted([*channels, *beside]) or not known:
+            raise TableRefused(
+                "wrong-shape",
+                f"The columns are {table.column_names}; expected {channels}, and beside them only columns that say "
+                f"which row is which, such as {sorted(filter(None, keys))}.",
+            )
+        return values_of(table, channels), {name: key_of(table, name) for name in beside}
     except TableRefused:
         raise
     except Exception:
         raise TableRefused(
             "malformed-submission", "The body is not a readable table of the stated media type, or unpacks to too much."
         ) from None
+
+
+def key_of(table: pa.Table, name: str) -> NDArray[np.generic]:
+    """A column that says which row is which: numbers as float64, times as int64 nanoseconds in UTC.
+
+    Raises:
+        TableRefused: it holds neither, or a cell is missing.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = table.column(name).combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        raise TableRefused("malformed-submission", f"Column {name!r}, which says which row is which, has empty cells.")
+    if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+        return column.cast(pa.float64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    for zone in (None, "UTC"):
+        try:
+            moments = pc.cast(column, pa.timestamp("ns", tz=zone)).cast(pa.int64())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        return moments.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    raise TableRefused(
+        "malformed-submission",
+        f"Column {name!r}, which says which row is which, is {column.type}; expected numbers or times.",
+    )
 
 
 def values_of(table: pa.Table, channels: list[str]) -> NDArray[np.float64]:
@@ -147,18 +186,19 @@ def values_of(table: pa.Table, channels: list[str]) -> NDArray[np.float64]:
 def main() -> None:
     """Decode within bounds, and write the values or the reason why there are none."""
     restrict()
-    kind, channels, rows = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
+    kind, channels, rows, names = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4])
     import pyarrow as pa
 
     pa.set_cpu_count(1)
     try:
-        values = decode(kind, sys.stdin.buffer.read(), channels, rows)
+        values, keys = decode(kind, sys.stdin.buffer.read(), channels, rows, names)
     except TableRefused as refusal:
         sys.stdout.write(json.dumps({"problem": refusal.problem, "detail": refusal.detail[:500]}))
         sys.stdout.flush()
         # At once: threads and destructors of a decoder that has read a bad table could still hang or crash.
         os._exit(REFUSED)
-    sys.stdout.buffer.write(values.tobytes())
+    header = json.dumps([[name, column.dtype.str[1:]] for name, column in keys.items()])
+    sys.stdout.buffer.write(b"".join([header.encode(), b"\n", values.tobytes(), *(c.tobytes() for c in keys.values())]))
 
 
 if __name__ == "__main__":

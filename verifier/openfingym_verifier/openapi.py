@@ -73,7 +73,8 @@ def _submission_route() -> dict[str, Any]:
         "summary": "Submit predictions",
         "description": "float64[windows, horizon, channels] in one of the media types. "
         "Costs one unit of budget if accepted, none if refused. "
-        "A table (Arrow, Parquet) has the channels as columns and windows times horizon rows, window by window.",
+        "A table (Arrow, Parquet) has the channels as columns and windows times horizon rows, window by window; or in "
+        "any order with keys beside them that say which row is which: the axes (window, step), time, or the row's id.",
         "operationId": "submit",
         "parameters": [
             _key("Repeating an accepted submission with the same key and body gives the same answer at no cost.")

@@ -41,7 +41,7 @@ def read_submission(media_type: str, body: bytes, task: HiddenTask) -> NDArray[n
     elif media_type == JSON:
         raw = read_json(body)
     elif media_type in TABLES:
-        raw = read_table(media_type, body, task.shape, task.manifest.labels)
+        raw = read_table(media_type, body, task.shape, task.manifest.labels, task.package)
     else:
         accepted = ", ".join(MEDIA_TYPES)
         raise Problem("unsupported-media-type", f"Found Content-Type {media_type[:100]!r}; accepted are {accepted}.")

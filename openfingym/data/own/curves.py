@@ -89,7 +89,8 @@ def own_curves(panel: Panel) -> Curves:
     if (maturities == np.round(maturities)).all():
         maturities = maturities.astype(np.int64)
     maturities.flags.writeable = False
-    return Curves(panel.times, grid.curves, maturities, values, replace(panel.info, channels=grid.curves))
+    filled = None if panel.filled is None else panel.filled.reshape(values.shape)
+    return Curves(panel.times, grid.curves, maturities, values, replace(panel.info, channels=grid.curves), filled)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from openfingym.data.recipe import train_share
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from openfingym.task.dataset import Fill
@@ -28,10 +30,15 @@ class Filled:
     """A table without gaps."""
 
     table: DataTable
-    filled: int = 0
-    """Number of cells that were given a value."""
+    cells: NDArray[np.bool_] | None = None
+    """bool[n, channels], True for the cells that were given a value; None for none."""
     interpolated_to: int | None = None
     """The last row whose value an interpolated cell was computed from; None where nothing was interpolated."""
+
+    @property
+    def count(self) -> int:
+        """Number of cells that were given a value."""
+        return 0 if self.cells is None else int(self.cells.sum())
 
 
 def without_gaps(table: DataTable, fill: Fill | None, train: float) -> Filled:
@@ -51,18 +58,44 @@ def without_gaps(table: DataTable, fill: Fill | None, train: float) -> Filled:
     if fill is None or fill == "none":
         raise DataError(refusal(table, gaps))
     if fill == "drop":
-        return Filled(_kept(table, np.asarray(~gaps.any(axis=1)), "a value is missing in them (drop)"))
+        reason = f"a value is missing in them (drop), {emptiest(table.channels, gaps)}"
+        return Filled(_kept(table, np.asarray(~gaps.any(axis=1)), reason))
     # Before the first value of a channel there is nothing to fill its gaps from: those rows go.
     known = np.asarray(np.logical_or.accumulate(~gaps, axis=0).all(axis=1))
     if not known.all():
-        table = _kept(table, known, "a channel has no value yet")
+        table = _kept(table, known, latest(table.channels, gaps))
         gaps = np.isnan(table.values)
     values, between, last = forward(table.values), 0, None
     if fill == "interpolate":
         values, between, last = interpolated(table.values, values, train_share(train, len(values)))
     filled = int(gaps.sum())
     steps = (*table.steps, *filling_steps(between, filled - between))
-    return Filled(replace(table, values=values, steps=steps), filled, last)
+    return Filled(replace(table, values=values, steps=steps), gaps, last)
+
+
+def emptiest(names: Sequence[str], gaps: NDArray[np.bool_]) -> str:
+    """How many gaps the columns with most of them have, as a phrase; ``gaps`` is bool[n, columns]."""
+    counts = gaps.sum(axis=0)
+    most = [place for place in np.argsort(-counts, kind="stable").tolist() if counts[place]]
+    more = f" and gaps in {len(most) - LISTED} more columns" if len(most) > LISTED else ""
+    return ", ".join(f"{counts[place]} of {names[place]!r}" for place in most[:LISTED]) + more
+
+
+def latest(names: Sequence[str], gaps: NDArray[np.bool_]) -> str:
+    """Which columns begin last, and so cost rows, as a clause: that they have no value yet.
+
+    Args:
+        names: names of the columns.
+        gaps: bool[n, columns], True where a column has no value.
+    """
+    begins = np.logical_and.accumulate(gaps, axis=0).sum(axis=0)
+    last = [name for name, row in zip(names, begins, strict=True) if row == begins.max()]
+    more = f" and {len(last) - LISTED} more" if len(last) > LISTED else ""
+    has = "has" if len(last) == 1 else "have"
+    before = np.sort(begins)[: len(begins) - len(last)].max(initial=0)
+    without = f" ({before or 'no'} rows would go without {'it' if len(last) == 1 else 'them'})"
+    cost = without if len(last) < len(names) else ""
+    return f"{', '.join(map(repr, last[:LISTED]))}{more} {has} no value yet in them{cost}"
 
 
 def refusal(table: DataTable, gaps: NDArray[np.bool_]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.own.gaps import filling_steps, forward, interpolated, refusal
+from openfingym.data.own.gaps import emptiest, filling_steps, forward, interpolated, refusal
 from openfingym.data.own.tables import DataTable
 from openfingym.data.recipe import train_share
 from openfingym.data.rows import starts_of
@@ -54,7 +54,8 @@ def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledR
     if fill is None or fill == "none":
         raise DataError(refusal(DataTable(rows.times, rows.columns, rows.values), gaps))
     if fill == "drop":
-        return FilledRows(rows.kept(np.asarray(~gaps.any(axis=1)), "a value is missing in them (drop)"))
+        reason = f"a value is missing in them (drop), {emptiest(rows.columns, gaps)}"
+        return FilledRows(rows.kept(np.asarray(~gaps.any(axis=1)), reason))
     if not rows.ids and rows.series.any():
         raise DataError(
             f"--fill {fill}: several rows have the same date, and no column says which row of another date is of the "
@@ -64,10 +65,10 @@ def rows_without_gaps(rows: OwnRows, fill: Fill | None, train: float) -> FilledR
         ~gaps[:, -1], f"{rows.columns[-1]!r} is missing in them, and what is to be predicted is not filled"
     )
     # Before the first value of a feature within its series there is nothing to fill from.
-    known = np.zeros(len(rows.values), dtype=np.bool_)
+    known = np.zeros(rows.values.shape, dtype=np.bool_)
     for own in _by_series(rows):
-        known[own] = np.logical_or.accumulate(~np.isnan(rows.values[own]), axis=0).all(axis=1)
-    rows = rows.kept(known, "a feature has no value yet")
+        known[own] = np.logical_or.accumulate(~np.isnan(rows.values[own]), axis=0)
+    rows = rows.kept(np.asarray(known.all(axis=1)), f"a feature has no value yet, {emptiest(rows.columns, ~known)}")
     # The training block ends between two dates, never within one.
     starts = starts_of(rows.clock)
     first_hidden = int(starts[train_share(train, len(starts) - 1)])

@@ -56,7 +56,8 @@ def tree_of(page: str) -> ET.Element:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_of_every_kind_says_what_it_is_and_has_plots_and_all_arrays(scaffold, kind: str) -> None:
     package = scaffold(kind)
-    tree = tree_of(render(package))
+    tree = tree_of(render(package, ("a <hole> of 3 days",)))
+    assert [node.text for node in tree.iter("li")][-1] == "a <hole> of 3 days"
     notices = [" ".join(node.itertext()) for node in tree.iter("p") if "kind" in node.get("class", "").split()]
     assert notices[0] == "This page holds hidden values: do not give it to an agent."
     assert ("SIMULATED" in notices[1]) == (package.manifest.data_kind == "simulated")

@@ -9,11 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from openfingym.data.own.gaps import without_gaps
 from openfingym.data.own.headers import BINANCE
 from openfingym.data.own.tables import DataTable, read_tables
 from openfingym.data.plausibility import oddities
 from openfingym.errors import DataError, UsageError
+from openfingym.kinds import KINDS
 from openfingym.kinds.own_bars import bars_per_year, bars_table
+from openfingym.kinds.start import Given
 
 OHLCV = ["10,12,9,11,100", "11,13,10,12,200", "12,14,11,13,300"]
 """Three bars: open, high, low, close, volume."""
@@ -73,6 +76,11 @@ LAYOUTS = {
     "yfinance, old": ("Date,Open,High,Low,Close,Volume,Adj Close\n", rows(DAYS, OHLCV, [1.0] * 3), DAYS, "x"),
     "tradingview": ("time,open,high,low,close,Volume\n", rows(stamps(1), OHLCV), HOURS, "x"),
     "adjusted close": ("date,open,high,low,close,volume,adj_close\n", rows(DAYS, OHLCV, [1.0] * 3), DAYS, "x"),
+    "tiingo": ("date,close,high,low,open,volume,adjClose,adjHigh,adjLow,adjOpen,adjVolume,divCash,splitFactor\n",
+               rows(DAYS, [f"{row[3]},{row[1]},{row[2]},{row[0]},{row[4]}" for row in BARS], [1.0] * 3, [1.0] * 3,
+                    [1.0] * 3, [1.0] * 3, [5] * 3, [0.0] * 3, [1.0] * 3), DAYS, "x"),
+    "freqtrade": ("date,open,high,low,close,volume\n",
+                  rows([hour.replace("T", " ") + ":00+00:00" for hour in HOURS], OHLCV), HOURS, "x"),
     "date and time": ("Date,Time,Open,High,Low,Close,Volume\n",
                       rows(["2023-01-01"] * 3, ["0:00", "1:00", "2:00"], OHLCV), HOURS, "x"),
 }  # fmt: skip
@@ -97,6 +105,56 @@ def test_bars_of_a_vendor_are_read(tmp_path: Path, layout: str) -> None:
     assert cells(table) == BARS
     assert table.times is not None
     assert table.times.tolist() == np.array(times, dtype="datetime64[ns]").tolist()
+
+
+SERIES = {
+    "coingecko": "snapped_at,price,market_cap,total_volume\n2024-01-02 00:00:00 UTC,1.0,2.0,3.0\n"
+    "2024-01-03 00:00:00 UTC,1.1,2.1,3.1\n",
+    "reuters": "Instrument,Date,Price Close\nVOD.L,2024-01-02T00:00:00Z,1.0\nVOD.L,2024-01-03T00:00:00Z,1.1\n",
+}
+"""Layouts of vendors without bars."""
+REFUSED = {
+    "histdata": "20230101 000000;1.1;1.2;1.0;1.1;0\n20230101 000100;1.1;1.2;1.0;1.1;0\n",
+    "metatrader": "<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>\n"
+    "2023.01.01\t00:00:00\t1.1\t1.2\t1.0\t1.1\t5\t0\t1\n",
+    "kraken": "1672531200,10,12,9,11,100,7\n1672534800,11,13,10,12,200,8\n",
+    "investing.com": "Date,Price,Open,High,Low,Vol.,Change %\n02/01/2024,11,10,12,9,1.5M,0.5%\n",
+    "nasdaq.com": "Date,Close/Last,Volume,Open,High,Low\n01/31/2024,$11,100,$10,$12,$9\n",
+}
+"""Layouts of vendors that are refused."""
+
+
+def form_of(steps: tuple[str, ...]) -> str:
+    """How the times of a table were written, as the table of layouts calls it."""
+    unit = re.search(r"read as Unix time in (\w+)", " ".join(steps))
+    return f"Unix, {unit[1]}" if unit else "date, time of day" if any("joined" in step for step in steps) else "ISO"
+
+
+def test_the_table_of_layouts_says_what_is_read(tmp_path: Path) -> None:
+    """docs/data.md has a row for each layout that is tried here, with its first lines and what becomes of it."""
+    docs = Path(__file__).parents[4] / "docs" / "data.md"
+    section = docs.read_text().partition("### Layouts of vendors")[2].partition("\n## ")[0]
+    cells = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line[:1] == "|"
+    ]
+    stated = {name: (head, times, outcome) for name, head, times, outcome in cells[2:]}
+    found = {}
+    for name, text in {
+        **{name: head + lines for name, (head, lines, _, _) in LAYOUTS.items()}, **SERIES, **REFUSED
+    }.items():  # fmt: skip
+        lines = text.splitlines()
+        count = LAYOUTS[name][0].count("\n") if name in LAYOUTS else 0 if name in {"histdata", "kraken"} else 1
+        head = "none" if not count else " / ".join(f"`{line}`".replace("\t", " ") for line in lines[:count])
+        refusal = stated[name][2].removeprefix("refused: ") if name in REFUSED and name in stated else ""
+        if name in REFUSED:
+            with pytest.raises(DataError, match=re.escape(refusal)):
+                read(tmp_path, text)
+            assert len(refusal) > 20, f"a row of {name}, with its reason"
+            found[name] = (head, "-", f"refused: {refusal}")
+        else:
+            form = form_of(read(tmp_path, text).steps)
+            found[name] = (head, form, "series" if name in SERIES else "bars")
+    assert stated == found
 
 
 def test_levels_of_several_tickers(tmp_path: Path) -> None:
@@ -246,6 +304,84 @@ def test_what_is_odd_is_said_once(change, said: str) -> None:
     assert re.search(said, found[0])
 
 
+def test_cells_without_a_value_are_counted_by_column() -> None:
+    """The columns with most gaps come first; what was carried over a gap is no feed that is stuck."""
+    times = pd.date_range("2024-01-01", periods=300).to_numpy()
+    values = 100.0 + np.random.default_rng(1).standard_normal((300, 2))
+    values[200:, 1] = values[199, 1]
+    filled = np.zeros((300, 2), dtype=np.bool_)
+    filled[[10, 250], 0] = filled[200:, 1] = True
+    late, few = oddities(times, ("a", "b"), values, hidden_from=210, filled=filled)
+    assert late.startswith(
+        "b has no value of its own in 100 of 300 rows, 90 of them hidden and not scored; the longest"
+    )
+    assert late.endswith("is 100 rows to the last one from 2024-07-19 on")
+    assert few == "a has no value of its own in 2 of 300 rows, 1 of them hidden and not scored, first in 2024-01-11"
+    # The same of a table that nobody has filled, such as pulled data; no row is hidden.
+    open_cells = np.where(filled, np.nan, values)
+    assert oddities(times, ("a", "b"), open_cells) == (
+        "b has no value of its own in 100 of 300 rows; the longest run is 100 rows to the last one from 2024-07-19 on",
+        "a has no value of its own in 2 of 300 rows, first in 2024-01-11",
+    )
+
+
+def test_copied_bars_are_counted_and_halts_are_none() -> None:
+    times = pd.date_range("2024-01-01", periods=60).to_numpy()
+    close = 100.0 + np.random.default_rng(1).standard_normal(60)
+    bars = np.stack([close, close + 1.0, close - 1.0, close, np.full(60, 5.0)], axis=1)
+    bars[20:30] = bars[19]
+    names = [f"X_{name}" for name in ("open", "high", "low", "close", "volume")]
+    found = oddities(times, names, bars, hidden_from=25)
+    assert "X: 10 bars repeat the prices of the bar before, 5 of them hidden, first 2024-01-21;" in " ".join(found)
+    bars[20:30, 4] = 0.0
+    (halted,) = oddities(times, names, bars, hidden_from=25)
+    assert halted.startswith(
+        "X_close has no value of its own in 10 of 60 rows, 5 of them hidden; the longest run is 10"
+    )
+
+
+def test_a_column_that_begins_late_is_named_with_its_cost(tmp_path: Path) -> None:
+    lines = "".join(
+        f"2024-01-{day:02},{day},{'' if day < 9 else day},{'' if day == 2 else day}\n" for day in range(1, 21)
+    )
+    table = read(tmp_path, "date,early,late,holed\n" + lines)
+    filled = without_gaps(table, "forward", 0.6)
+    said = "8 of 20 rows left out: 'late' has no value yet in them (no rows would go without it)"
+    assert filled.table.steps[0] == said
+    dropped = without_gaps(table, "drop", 0.6).table.steps[0]
+    assert dropped == "8 of 20 rows left out: a value is missing in them (drop), 8 of 'late', 1 of 'holed'"
+
+
+@pytest.mark.parametrize(
+    ("change", "left", "said"),
+    [
+        ([(7, 0, -68.6)], ("b",), r"column 'a' left out, .*'a' is -68.6 at 2024-01-08, and 1 of 300 rows"),
+        ([(7, 0, 0.0), (9, 0, -1.0)], ("b",), "2 of 300 rows are not above 0"),
+        ([(slice(None), 0, 0.0)], ("b",), "column 'a' left out"),
+        # Often 0 or below: levels, of which it is said whose fault it is.
+        ([(slice(0, 100), 0, -1.0)], ("a", "b"), "'a' is -1 at 2024-01-01, and has no return: all columns count"),
+        ([(7, 0, -1.0), (8, 1, -1.0)], ("a", "b"), "'a' is -1 at 2024-01-08"),
+        ([], ("a", "b"), ""),
+    ],
+)
+def test_a_price_below_zero_leaves_the_other_columns_their_returns(change, left, said, tmp_path: Path) -> None:
+    frame = pd.DataFrame(100.0 + np.random.default_rng(1).standard_normal((300, 2)), columns=["a", "b"])
+    for row, column, value in change:
+        frame.iloc[row, column] = value
+    frame.insert(0, "date", pd.date_range("2024-01-01", periods=300).strftime("%Y-%m-%d"))
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    start = KINDS["forecast"].start_from(Given((tmp_path / "x.csv",)))
+    own = start.own_data
+    assert own is not None
+    assert own.measure == ("mixed" if len(left) == 2 and change else "price")
+    assert own.content["data.csv"].partition(b"\n")[0].decode() == ",".join(("time", *left))
+    assert re.search(said, " ".join(own.steps))
+    # Whoever says what the columns hold gets all of them.
+    whole = KINDS["forecast"].start_from(Given((tmp_path / "x.csv",), measure="mixed")).own_data
+    assert whole is not None
+    assert whole.steps == ()
+
+
 def test_a_market_that_closes_at_weekends_has_no_holes() -> None:
     times = pd.bdate_range("2022-01-03", periods=400).to_numpy()
     values = np.arange(101.0, 501.0)[:, None]
@@ -255,9 +391,6 @@ def test_a_market_that_closes_at_weekends_has_no_holes() -> None:
 
 
 def test_bars_are_not_interpolated(tmp_path: Path) -> None:
-    from openfingym.kinds import KINDS
-    from openfingym.kinds.start import Given
-
     path = tmp_path / "x.csv"
     path.write_text("date,open,high,low,close,volume\n" + rows(DAYS, OHLCV))
     with pytest.raises(UsageError, match="nobody quoted"):

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from openfingym.catalog import load_task
 from openfingym.checks.check import check_task
+from openfingym.cli import cli
 from openfingym.data.pulled_bars import pulled_bars
 from openfingym.data.sources import Cache, pull
 from openfingym.errors import DataError, UsageError
@@ -56,6 +58,21 @@ def test_binance_bars_with_an_outage_of_one_pair(site, client, cache) -> None:
     assert "1 before it left out, 2 halts of single symbols" in info.calendar
     assert len(info.sha256) == 64
     assert len(info.originals) == 8
+
+
+def test_a_pull_says_what_is_odd_about_its_bars(site, tmp_path, monkeypatch) -> None:
+    """In the words in which `task new` and `task check` say it, of the fields of bars alone."""
+    monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path))
+    night = {hour for hour in range(24) if 10 <= hour < 14}
+    archived(site, "BTCUSDT", FIRST, klines(FIRST, skip=night, close=60_000.0))
+    archived(site, "BTCUSDT", LAST, klines(LAST, close=600_000.0))
+    words = ["data", "pull", "binance-archive", "--symbols", "BTCUSDT", "--start", str(FIRST), "--end", str(LAST)]
+    words += ["--interval", "1h", "--mirror", site.url]
+    said = CliRunner().invoke(cli, words, catch_exceptions=False).output
+    hole = "1 hole between rows that are usually 1 h apart; the longest, of 5 h, begins at 2024-06-01T09:00"
+    move = "close moves by a factor of 10 up at 2024-06-02, as a change of unit would"
+    assert [line.strip() for line in said.splitlines() if "odd: " in line] == [f"odd: {hole}", f"odd: {move}"]
+    assert json.loads(CliRunner().invoke(cli, [*words, "--json"]).output)["odd"] == [hole, move]
 
 
 def test_yahoo_bars_have_their_dividends_beside_them(site, client, cache) -> None:
