@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.metrics.resampling import Resampling, block_bootstrap
 from openfingym.metrics.unit_calendar import UnitCalendar
-from openfingym.reports.cells import grouped
 from openfingym.reports.comparisons import RowComparison, compare
+from openfingym.reports.groups import grouped
 from openfingym.results import RolloutResult
 from tests.openfingym.reports.made import RESULT
 
