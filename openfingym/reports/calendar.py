@@ -5,8 +5,8 @@ all tasks contribute. Its variance is that of sums over blocks of time, sliding 
 two windows by 1 - distance / block (Bartlett's kernel; Driscoll and Kraay 1998 for units that depend on one another at
 the same time). The block is the longest that a task's own bootstrap draws.
 
-Each task's own error stays what its verifier states. Of the blocks only the correlations between tasks are taken, so
-that they never come to more than errors that go together wholly.
+Each task's own error stays what its verifier states. Of the blocks only the correlations between tasks are taken: the
+error of the mean is never more than if their errors went together wholly, and never less than if they were independent.
 """
 
 from __future__ import annotations
@@ -70,4 +70,6 @@ def joint_error(figures: Sequence[Dated]) -> tuple[float, float] | None:
         return None
     # What is not linear in the units is taken to go together wholly, and not to go with what is.
     rest = math.fsum(figure.error * math.sqrt(1.0 - figure.influence.explained) for figure in figures)
-    return math.hypot(float(np.linalg.norm(joint)), rest), freedom
+    together = math.hypot(float(np.linalg.norm(joint)), rest)
+    # That tasks of one market make up for one another's errors is more often chance, or a forged file, than true.
+    return max(together, math.hypot(*(figure.error for figure in figures))), freedom

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
+from openfingym.reports.datasets import known_tasks
 from openfingym.task import DataKind, Family
 
 if TYPE_CHECKING:
@@ -111,15 +112,13 @@ def families_of_tasks(stated: Iterable[tuple[str, str | None]]) -> dict[str, str
         stated: for each run the name of its task, which may be followed by its build and slice (:func:`grouped`), and
             the family that the run states; None if it states none.
     """
-    from openfingym import catalog
-
-    # The catalogue's rows are kept between commands; to load 87 tasks would take longer than to read their runs.
-    known = {row.name: str(row.family) for row in catalog.survey()[0]}
+    known = known_tasks()
     by_runs: dict[str, str] = {}
     for task, family in stated:
         by_runs[task] = family if family in get_args(Family) and family is not None else by_runs.get(task, UNKNOWN)
     # By the name without its build and slice, see `grouped`.
-    return {task: known.get(task.partition(" ")[0].partition("@")[0], family) for task, family in by_runs.items()}
+    rows = {task: known.get(task.partition(" ")[0].partition("@")[0]) for task in by_runs}
+    return {task: family if (row := rows[task]) is None else str(row.family) for task, family in by_runs.items()}
 
 
 def family_order(family: str) -> int:

@@ -28,10 +28,11 @@ def dated(values, error=1.0, freedom=9.0, **changes):
 VALUES = np.random.default_rng(0).standard_normal((40, 60))
 
 
-def test_figures_alike_go_together_wholly_and_opposite_ones_cancel():
+def test_figures_alike_go_together_wholly_and_opposite_ones_do_not_cancel():
     error, freedom = joint_error([dated(VALUES[0], error) for error in (1.0, 2.0, 0.5)])
     assert (error, freedom) == (pytest.approx(3.5), 9.0)
-    assert joint_error([dated(VALUES[0]), dated(-VALUES[0])])[0] == pytest.approx(0.0, abs=1e-9)
+    # A folder may be a stranger's: with forged units that cancel, any difference would be certain.
+    assert joint_error([dated(VALUES[0], 3.0), dated(-VALUES[0], 4.0)])[0] == pytest.approx(5.0)
     assert joint_error([dated(VALUES[0], 3.0)]) == (pytest.approx(3.0), 9.0)
 
 
@@ -49,7 +50,9 @@ def test_over_the_same_times_their_errors_go_together_as_what_their_units_add(co
         own = generator.standard_normal((2, 60))
         both = math.sqrt(correlation) * common + math.sqrt(1.0 - correlation) * own
         squares.append(joint_error([dated(values) for values in both])[0] ** 2)
-    assert np.mean(squares) == pytest.approx(2.0 + 2.0 * correlation, abs=0.12)
+    # Correlations below 0 count as 0, which at 20 blocks adds 0.4 of their deviation, 1 / sqrt(20).
+    assert np.mean(squares) == pytest.approx(2.0 + 2.0 * correlation, abs=0.12 if correlation else 0.25)
+    assert min(squares) >= 2.0 - 1e-9
 
 
 def test_what_is_no_sum_over_units_goes_together_wholly():
