@@ -327,13 +327,11 @@ def test_the_score_follows_from_opened_labels(scene: Scene, folder: Path, tmp_pa
     assert len(undated) == len(sample) - 4
     object.__setattr__(checked, "verified", {**true, "relative_sample": undated})
     assert check_score(folder, checked, tmp_path / "labels.npz").name == "score"
-    # The verifier itself lied: its log commits to a score, or to times, that the labels do not give.
-    moved = {"relative_sample": {**sample, "begins": [time - 1 for time in sample["begins"]]}}
-    for lie in ({"relative_total": 0.5}, moved):
-        object.__setattr__(checked, "verified", true | lie)
-        with pytest.raises(ReceiptError, match=f"the labels give {next(iter(lie))}") as caught:
-            check_score(folder, checked, tmp_path / "labels.npz")
-        assert caught.value.step == "score"
+    # The verifier itself lied: its log commits to a score that the labels do not give.
+    object.__setattr__(checked, "verified", true | {"relative_total": 0.5})
+    with pytest.raises(ReceiptError, match="the labels give relative_total") as caught:
+        check_score(folder, checked, tmp_path / "labels.npz")
+    assert caught.value.step == "score"
 
 
 def test_a_disk_that_fills_up_leaves_no_half_of_the_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

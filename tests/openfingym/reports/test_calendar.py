@@ -45,13 +45,13 @@ def test_figures_of_other_times_are_independent():
 def test_over_the_same_times_their_errors_go_together_as_what_their_units_add(correlation):
     generator = np.random.default_rng(1)
     squares = []
-    for _ in range(300):
+    for _ in range(150):
         common = generator.standard_normal(60)
         own = generator.standard_normal((2, 60))
         both = math.sqrt(correlation) * common + math.sqrt(1.0 - correlation) * own
         squares.append(joint_error([dated(values) for values in both])[0] ** 2)
     # Correlations below 0 count as 0, which at 20 blocks adds 0.4 of their deviation, 1 / sqrt(20).
-    assert np.mean(squares) == pytest.approx(2.0 + 2.0 * correlation, abs=0.12 if correlation else 0.25)
+    assert np.mean(squares) == pytest.approx(2.0 + 2.0 * correlation, abs=0.17 if correlation else 0.3)
     assert min(squares) >= 2.0 - 1e-9
 
 
