@@ -20,7 +20,7 @@ from openfingym.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openfingym.reports.cells import Field
+    from openfingym.reports.groups import Field
     from openfingym.reports.report import Report
     from openfingym.reports.text_table import TextTable
     from openfingym.results import RolloutResult

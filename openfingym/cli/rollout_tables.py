@@ -290,8 +290,9 @@ def _by_agent(results: Iterable[RolloutResult]) -> list[list[RolloutResult]]:
 
 def _skills(results: Sequence[RolloutResult]) -> Iterator[_Skill]:
     """Skill on data of each kind: real and simulated data never share a figure."""
-    from openfingym.reports.cells import judged, penalized_estimate, skill_estimate
+    from openfingym.reports.cells import penalized_estimate, skill_estimate
     from openfingym.reports.datasets import datasets_of
+    from openfingym.reports.groups import judged
 
     for kind in dict.fromkeys(result.data_kind for result in results):
         tasks: dict[tuple[str, str, str], list[RolloutResult]] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.kinds.material import Array, Fold
+from openfingym.kinds.material import Array, Fold, Reader
 from openfingym.metrics.comparison import ForecastComparison, Truth
 from openfingym.metrics.redrawn import Redrawn
 from openfingym.metrics.registry import find_metric
@@ -117,3 +117,33 @@ def taken_by_period(
 def count_of_periods(fold: Fold) -> int:
     """Number of different periods among the rows of a fold."""
     return len(np.unique(fold.truth.arrays["period"]))
+
+
+def times_of_units(
+    kind: Kind, contract: Contract, read: Reader, fold: Fold, rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """When each unit of a fold begins and ends, in Unix seconds, by public arrays alone.
+
+    Args:
+        kind: the kind of the task.
+        contract: the contract of the task.
+        read: reads the package's public arrays.
+        fold: the fold, whose units are its periods, or where it has none, its rows.
+        rows: number of rows of a submission.
+
+    Returns:
+        Begins and ends, int64[units] each; None where rows have no time, or units are not in order of time.
+    """
+    stated = kind.target_times(contract, read)
+    if stated is None or np.isnat(stated).any():
+        return None
+    seconds = np.asarray(stated).astype("datetime64[s]").astype(np.int64).reshape(rows, -1)[fold.rows]
+    number = fold.truth.arrays.get("period", np.arange(len(seconds)))
+    units = np.unique(number, return_inverse=True)[1]
+    first, last = seconds.min(axis=1), seconds.max(axis=1)
+    # What happens in the first step begins a step before it ends; a unit of one step has a time and no length.
+    first -= (last - first) // max(1, seconds.shape[1] - 1)
+    begins, ends = np.full(units.max() + 1, first.max()), np.full(units.max() + 1, last.min())
+    np.minimum.at(begins, units, first)
+    np.maximum.at(ends, units, last)
+    return None if (np.diff(begins) < 0).any() else (begins, np.maximum(ends, begins + 1))

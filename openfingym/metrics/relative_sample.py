@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from openfingym.metrics.unit_calendar import Influence, UnitCalendar
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,11 +40,18 @@ class RelativeSample:
     """Degrees of freedom of the standard error."""
     units: int
     """How many units of the fold are drawn anew, such as windows or questions."""
+    calendar: UnitCalendar | None = None
+    """When the units were; None where units have no times, or it was not stated."""
 
     @property
     def error(self) -> float | None:
         """The standard error of the logarithm; None where too many replicates have no value, or it is not finite."""
         return standard_error(self.values, self.scale)
+
+    @property
+    def influence(self) -> Influence | None:
+        """What the units add to the logarithm; None where it is not known when they were, or what each adds."""
+        return None if self.calendar is None else self.calendar.influence(self.values)
 
     def minus(self, other: RelativeSample) -> RelativeSample | None:
         """The sample of the difference; None if the two are of different replicates."""
@@ -52,25 +61,31 @@ class RelativeSample:
             other.units,
             other.values.shape,
         )
-        return RelativeSample(self.values - other.values, self.scale, self.freedom, self.units) if same else None
+        if not same:
+            return None
+        dated = self.calendar is not None and self.calendar.is_same(other.calendar)
+        return replace(self, values=self.values - other.values, calendar=self.calendar if dated else None)
 
     def times(self, share: float) -> RelativeSample:
         """The sample of the logarithm times a number."""
-        return RelativeSample(self.values * share, self.scale, self.freedom, self.units)
+        return replace(self, values=self.values * share)
 
     @classmethod
     def mean(cls, samples: Sequence[RelativeSample]) -> RelativeSample | None:
         """The sample of the mean of at least one logarithm; None if they are of different replicates."""
         first = samples[0]
-        if any(first.minus(sample) is None for sample in samples[1:]):
+        others = [first.minus(sample) for sample in samples[1:]]
+        if None in others:
             return None
-        values = first.values if len(samples) == 1 else np.mean([sample.values for sample in samples], axis=0)
-        return cls(values, first.scale, first.freedom, first.units)
+        values = np.mean([sample.values for sample in samples], axis=0) if others else first.values
+        dated = all(other is not None and other.calendar is not None for other in others)
+        return replace(first, values=values, calendar=first.calendar if dated else None)
 
     def to_dict(self) -> dict[str, float | int | list[float | None]]:
         """Plain values for JSON; null where a replicate gives no value."""
         logs = [None if math.isnan(value) else value for value in self.values.round(DECIMALS).tolist()]
-        return {"logs": logs, "scale": self.scale, "freedom": self.freedom, "units": self.units}
+        dates = {} if self.calendar is None else self.calendar.to_dict()
+        return {"logs": logs, "scale": self.scale, "freedom": self.freedom, "units": self.units, **dates}
 
     @classmethod
     def from_dict(cls, data: object) -> RelativeSample | None:
@@ -90,7 +105,8 @@ class RelativeSample:
         values = np.array(logs, dtype=np.float64)
         if np.isinf(values).any():
             return None
-        return cls(values, float(scale), float(freedom), units)  # type: ignore[arg-type]  # numbers, as was checked
+        calendar = UnitCalendar.from_dict(data, units)
+        return cls(values, float(scale), float(freedom), units, calendar)  # type: ignore[arg-type]  # as was checked
 
 
 def standard_error(results: NDArray[np.float64], scale: float) -> float | None:

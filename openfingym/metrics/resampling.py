@@ -47,6 +47,10 @@ class Resampling:
 
     units_are_rows: bool = False
     """Whether a unit is a row of the fold's arrays, which some metrics draw on all replicates at once."""
+    block: int = 1
+    """Units of a block."""
+    seed: int | None = None
+    """Seed from which blocks were drawn; None where none were."""
 
     def counts(self, units: int) -> NDArray[np.float64]:
         """How often each of the units is in each replicate, float64[replicates, units]."""
@@ -96,6 +100,8 @@ def block_bootstrap(units: int, seed: int, *, shortest: int = 1, units_are_rows:
         student(freedom),
         units,
         units_are_rows=units_are_rows,
+        block=length,
+        seed=seed,
     )
 
 

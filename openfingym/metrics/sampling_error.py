@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from openfingym.metrics.resampling import Resampling
     from openfingym.metrics.scoring import Rules, Score
+    from openfingym.metrics.unit_calendar import UnitCalendar
 
 Interval = tuple[float, float]
 
@@ -111,13 +112,14 @@ class SamplingError:
     """The logarithm of the relative total on every replicate, by which two answers are compared in pairs."""
 
 
-def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError:
+def sampling_error(rules: Rules, score: Score, baseline: Score, calendar: UnitCalendar | None = None) -> SamplingError:
     """Compute the standard errors and 95 % intervals of a score.
 
     Args:
         rules: the scoring table of the task.
         score: score of an answer on one fold, with its replicates.
         baseline: score of the task's baseline on the same fold and the same replicates.
+        calendar: when the units of the fold were; None if that is not known.
 
     Returns:
         Everything None and empty where there are no replicates.
@@ -148,7 +150,7 @@ def sampling_error(rules: Rules, score: Score, baseline: Score) -> SamplingError
         total_interval=None if total_error is None else _about(score.total, own.reach * total_error, smallest),
         relative_interval=None if log_error is None else _around(rank, own.reach * log_error),
         relative_standard_error=log_error,
-        relative_sample=None if log_error is None else sample,
+        relative_sample=None if log_error is None else replace(sample, calendar=calendar),
     )
 
 

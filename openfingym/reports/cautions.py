@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from openfingym.adversarial.marks import skill_of
-from openfingym.reports.cells import RunGroup, judged, label
 from openfingym.reports.datasets import unknown_of
 from openfingym.reports.endpoints import asked_models
+from openfingym.reports.groups import RunGroup, judged, label
 from openfingym.verifiers.backing import REMEDY
 
 if TYPE_CHECKING:

@@ -7,41 +7,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from openfingym.adversarial.marks import share_without_skill
 from openfingym.reports.datasets import datasets_of
+from openfingym.reports.groups import ALL, Row, RunGroup, family_order, judged
 from openfingym.reports.repeats import Loss, by_seed, figure_of
 from openfingym.reports.statistics import Estimate, Figure, estimate_of, inference_of, pass_at_k
-from openfingym.task import DataKind, Family
 
 if TYPE_CHECKING:
-    from openfingym.reports.runs import RunConfig
     from openfingym.results import RolloutResult
-
-Field = Literal["agent", "model", "backend", "isolation", "principal"]
-Row = tuple[str, ...]
-"""The values of the fields by which runs are grouped, such as agent and model."""
-ALL = "all"
-"""Family of the cell over all families."""
-UNKNOWN = "unknown"
-"""Family of a task that this installation does not know, and whose family no run states."""
-UNSTATED: Mapping[Field, str] = {"isolation": "unknown", "principal": "(unproven)"}
-"""What stands for a field that no result states, or no receipt proves."""
-NONE = "-"
-"""What stands for the model of a program, which has none."""
-
-
-@dataclass(frozen=True)
-class RunGroup:
-    """The runs of one row on data of one kind, so that real and simulated data never get into one figure."""
-
-    data_kind: str
-    """Kind of the data, such as ``real``."""
-    row: Row
-    """The row of the runs."""
-    tasks: Mapping[str, Sequence[RolloutResult]]
-    """The runs of each task. Builds of a task that differ are different tasks, and so is a slice of its questions."""
 
 
 @dataclass(frozen=True)
@@ -180,90 +155,6 @@ class TaskCell:
     """The cost of one success."""
 
 
-def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGroup]:
-    """Group runs by kind of data and by row, in the order of both.
-
-    Args:
-        results: the results of the runs to group.
-        by: the fields whose values make a row.
-    """
-    results = list(results)
-    builds: dict[str, set[str]] = defaultdict(set)
-    for run in results:
-        builds[run.task].add(run.task_digest)
-    groups: dict[tuple[str, Row], dict[str, list[RolloutResult]]] = defaultdict(lambda: defaultdict(list))
-    for run in results:
-        # Other builds of a task have other hidden data, and scores on slices are of other questions.
-        task = run.task if len(builds[run.task]) == 1 else f"{run.task}@{run.task_digest[:8]}"
-        task += "" if run.slice is None else f" questions {run.slice}"
-        groups[run.data_kind, row_of(run, by)][task].append(run)
-    return [
-        RunGroup(kind, row, {task: tuple(runs) for task, runs in sorted(tasks.items())})
-        for (kind, row), tasks in sorted(groups.items(), key=lambda item: (kind_order(item[0][0]), item[0][1]))
-    ]
-
-
-def row_of(run: RolloutResult, by: Sequence[Field]) -> Row:
-    """The row of a run if rows are made of these fields."""
-    return tuple(_named(run, name) for name in by)
-
-
-def _named(run: RolloutResult, field: Field) -> str:
-    """The value of a field of a run, as it stands in a row.
-
-    The name of an agent of which something ran outside isolation says so, in every table: it shares no row with one
-    that was isolated.
-    """
-    value = getattr(run, field)
-    if value is None and field in UNSTATED:
-        return UNSTATED[field]
-    return run.agent_label if field == "agent" else str(value or NONE)
-
-
-def label(row: Row) -> str:
-    """A row as one name, in which a program has no model."""
-    return " / ".join(part for part in row if part != NONE) or NONE
-
-
-def kind_order(kind: str) -> tuple[int, str]:
-    """A sort key of kinds of data: real before simulated before specified, unknown kinds last."""
-    known = get_args(DataKind)
-    return (known.index(kind) if kind in known else len(known)), kind
-
-
-def families_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> dict[str, str]:
-    """The family of each task of some groups; see :func:`families_of_tasks`.
-
-    Args:
-        groups: the runs, grouped by kind of data and row.
-        configs: the configuration of each rollout, by the id of the rollout.
-    """
-    return families_of_tasks(
-        (task, config.family if (config := configs.get(run.rollout_id)) else None)
-        for group in groups
-        for task, runs in group.tasks.items()
-        for run in runs
-    )
-
-
-def families_of_tasks(stated: Iterable[tuple[str, str | None]]) -> dict[str, str]:
-    """The family of each task: by the catalogue, or for a task that it does not have, as a run of the task states it.
-
-    Args:
-        stated: for each run the name of its task, which may be followed by its build and slice (:func:`grouped`), and
-            the family that the run states; None if it states none.
-    """
-    from openfingym import catalog
-
-    # The catalogue's rows are kept between commands; to load 87 tasks would take longer than to read their runs.
-    known = {row.name: str(row.family) for row in catalog.survey()[0]}
-    by_runs: dict[str, str] = {}
-    for task, family in stated:
-        by_runs[task] = family if family in get_args(Family) and family is not None else by_runs.get(task, UNKNOWN)
-    # By the name without its build and slice, see `grouped`.
-    return {task: known.get(task.partition(" ")[0].partition("@")[0], family) for task, family in by_runs.items()}
-
-
 def log_relative(run: RolloutResult) -> float:
     """Natural log of a judged run's loss relative to the baseline's; a rejected run counts as the baseline, as 0."""
     return 0.0 if run.relative_total is None or run.state != "scored" else math.log(run.relative_total)
@@ -354,12 +245,6 @@ def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str]) -> list[Ce
     return cells
 
 
-def family_order(family: str) -> int:
-    """A sort key of families: in the paper's order, the cell over all last."""
-    known = ("forecasting", "generation", "trading", "fraud", UNKNOWN, ALL)
-    return known.index(family) if family in known else len(known)
-
-
 def _numbers(groups: Sequence[RunGroup], data_kind: str) -> dict[str, int]:
     """The number of the dataset of each task on data of a kind."""
     tasks = sorted({task for group in groups if group.data_kind == data_kind for task in group.tasks})
@@ -374,11 +259,6 @@ def task_cells_of(group: RunGroup, families: Mapping[str, str]) -> list[TaskCell
         families: the family of each task.
     """
     return [_task_cell(group, families[task], task, runs) for task, runs in group.tasks.items()]
-
-
-def judged(runs: Iterable[RolloutResult]) -> list[RolloutResult]:
-    """The runs that say something about the agent: scored and rejected ones."""
-    return [run for run in runs if run.state in {"scored", "rejected"}]
 
 
 def _cell(group: RunGroup, family: str, tasks: Sequence[str], numbers: Mapping[str, int]) -> Cell:

@@ -15,8 +15,9 @@ from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
-from openfingym.reports.cells import Row, RunGroup, judged, log_penalized, log_relative
+from openfingym.reports.cells import log_penalized, log_relative
 from openfingym.reports.datasets import datasets_of, items_of
+from openfingym.reports.groups import Row, RunGroup, judged
 from openfingym.reports.repeats import (
     RunsBySeed,
     SampleOf,

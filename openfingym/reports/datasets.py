@@ -7,7 +7,7 @@ to be on data of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,8 +30,8 @@ def datasets_of(tasks: Sequence[str], data_kind: str) -> list[int]:
         tasks: names of tasks, with their build or slice if there are several.
         data_kind: kind of their data, such as ``real``.
     """
-    folders = catalog.task_folders()
-    keys = {task: _keys(name_of(task), folders.get(name_of(task)), data_kind) for task in tasks}
+    known = known_tasks()
+    keys = {task: _keys(name_of(task), known.get(name_of(task)), data_kind) for task in tasks}
     groups: list[set[str]] = []
     for mine in keys.values():
         joined = set(mine).union(*(group for group in groups if group & mine))
@@ -48,15 +48,9 @@ def unknown_of(tasks: Iterable[str]) -> list[str]:
 
 def items_of(tasks: Iterable[str]) -> str:
     """What the items of tasks are called: ``questions`` if all of them ask some, else ``items``."""
-    folders = catalog.task_folders()
-    for task in tasks:
-        folder = folders.get(name_of(task))
-        try:
-            if folder is None or _described(folder, _changed(folder)).kind not in ASKING:
-                return "items"
-        except (OpenFinGymError, OSError):
-            return "items"
-    return "questions"
+    known = known_tasks()
+    rows = [known.get(name_of(task)) for task in tasks]
+    return "questions" if all(row is not None and row.kind in ASKING for row in rows) else "items"
 
 
 def name_of(task: str) -> str:
@@ -64,23 +58,34 @@ def name_of(task: str) -> str:
     return task.partition(" ")[0].partition("@")[0].removesuffix("-hindsight")
 
 
-def _keys(name: str, folder: Path | None, data_kind: str) -> frozenset[str]:
+def _keys(name: str, info: TaskInfo | None, data_kind: str) -> frozenset[str]:
     """What tasks on the same data have in common."""
-    if folder is None:
+    if info is None:
         return frozenset({f"task {name}"})
     try:
-        info = _described(folder, _changed(folder))
         market = {f"real {info.asset_class}"} if data_kind.startswith("real") and info.asset_class in MARKETS else set()
         return data_of(info) | market
     except (OpenFinGymError, OSError):
         return frozenset({f"task {name}"})
 
 
+def known_tasks() -> Mapping[str, TaskInfo]:
+    """The catalogue's rows by the name of the task, without tasks that cannot be read."""
+    return _rows(tuple((folder, _changed(folder)) for folder in catalog.task_folders().values()))
+
+
 def _changed(folder: Path) -> int:
-    return (folder / CONFIG).stat().st_mtime_ns
+    """When the file of a task was last changed; 0 if it is gone."""
+    try:
+        return (folder / CONFIG).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
-@lru_cache(maxsize=1024)
-def _described(folder: Path, _changed: int) -> TaskInfo:
-    """The catalogue's row of the task in a folder, whose file was last changed at a time."""
-    return catalog.describe(catalog.load_task(folder))
+@lru_cache(maxsize=4)
+def _rows(_folders: tuple[tuple[Path, int], ...]) -> Mapping[str, TaskInfo]:
+    """The catalogue's rows while the folders of tasks are these, whose files were last changed then.
+
+    They are kept between commands: to load all tasks takes longer than to read thousands of runs.
+    """
+    return {row.name: row for row in catalog.survey()[0]}

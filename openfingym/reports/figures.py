@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from openfingym.reports.cells import Cell, TaskCell, family_order, label
+from openfingym.reports.cells import Cell, TaskCell
 from openfingym.reports.charts import Scale, axes, shown
 from openfingym.reports.formatting import family_name, figure, interval, signed, strength
+from openfingym.reports.groups import family_order, label
 from openfingym.reports.page import macro
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from openfingym.reports.cells import Row
+    from openfingym.reports.groups import Row
 
 LOWEST, HIGHEST = -1.0, 1.0
 """The range of skill that is drawn at most; an interval that goes beyond it is cut, and its numbers stand beside it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openfingym.reports.cells import ALL
+from openfingym.reports.groups import ALL
 
 if TYPE_CHECKING:
     from openfingym.reports.cells import Cell, TaskCell

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from openfingym.errors import UsageError
 from openfingym.files.strange import walk
 from openfingym.receipts import PublicKey
-from openfingym.reports.cells import families_of_tasks, log_penalized, log_relative, paper_reward, skill_of
+from openfingym.reports.cells import log_penalized, log_relative, paper_reward, skill_of
+from openfingym.reports.groups import families_of_tasks
 from openfingym.reports.runs import FoundRuns, RunConfig, read_below
 from openfingym.results import RESULT
 from openfingym.rollouts.folders import STAGING

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from openfingym.reports import tables
-from openfingym.reports.cells import ALL, Cell, Row, family_order, label
+from openfingym.reports.cells import Cell
 from openfingym.reports.figures import cost_scatter, forest, heat_map
 from openfingym.reports.formatting import DASH, family_name, interval, penalized, percent, signed, strength
+from openfingym.reports.groups import ALL, Row, family_order, label
 from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.paper_table import paper_table, reward_table
 from openfingym.reports.report import REASON_LENGTH, Report

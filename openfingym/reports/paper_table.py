@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from openfingym.reports.cells import ALL, Cell, Field, Row, family_order
+from openfingym.reports.cells import Cell
 from openfingym.reports.formatting import DASH, figure, percent
+from openfingym.reports.groups import ALL, Field, Row, family_order
 from openfingym.reports.printed import PrintedTable, table_4
 from openfingym.reports.text_table import TextTable, overall
 

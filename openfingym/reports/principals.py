@@ -35,7 +35,8 @@ def with_principals(results: Sequence[RolloutResult], configs: Mapping[str, RunC
         logs[backing.principal].add(_place(backing))
     for result, backing in zip(results, backings, strict=True):
         who, place = backing.principal, _place(backing)
-        yield replace(result, principal=f"{who} at {place}" if who and place and len(logs[who]) > 1 else who)
+        name = f"{who} at {place}" if who and place and len(logs[who]) > 1 else who
+        yield result if result.principal == name else replace(result, principal=name)
 
 
 def _place(backing: Backing) -> str:

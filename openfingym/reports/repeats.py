@@ -19,6 +19,7 @@ from openfingym.reports.statistics import EVEN, Figure, Part
 from openfingym.results import VERIFIED
 
 if TYPE_CHECKING:
+    from openfingym.metrics.unit_calendar import Influence
     from openfingym.results import RolloutResult
 
 Loss = Callable[["RolloutResult"], float]
@@ -53,12 +54,16 @@ class Samples:
             self._figures[key] = figure_of(runs, loss)
         return self._figures[key]
 
-    def paired(self, a: RunsBySeed, b: RunsBySeed) -> Part | None:
-        """The error over items of the difference of two rows' means; None if it is not known by replicates."""
+    def paired(self, a: RunsBySeed, b: RunsBySeed) -> tuple[Part, Influence | None] | None:
+        """The error over items of the difference of two rows' means, and what each item adds if it is known when it
+        was; None if the error is not known by replicates.
+        """
         difference = self._difference(a, b)
         if difference is None or (error := difference.error) is None:
             return None
-        return Part.known(error if error > EVEN else 0.0, difference.freedom)
+        if error <= EVEN:
+            return NOTHING, None
+        return Part.known(error, difference.freedom), difference.influence
 
     def items(self, a: RunsBySeed, b: RunsBySeed) -> int | None:
         """How many items two rows are compared on, replicate by replicate; None if they are not."""
@@ -141,9 +146,10 @@ def difference_of(a: RunsBySeed, b: RunsBySeed, loss: Loss, samples: Samples) ->
     """
     one, other = samples.figure(a, loss), samples.figure(b, loss)
     shared = None if one.shared is None or other.shared is None else one.shared.together(other.shared)
-    if shared is not None and shared.error > 0.0:
-        shared = samples.paired(a, b) or shared
-    return Figure(one.value - other.value, shared, (*one.own, *other.own))
+    influence = None
+    if shared is not None and shared.error > 0.0 and (paired := samples.paired(a, b)) is not None:
+        shared, influence = paired
+    return Figure(one.value - other.value, shared, (*one.own, *other.own), influence)
 
 
 def by_seed(runs: Iterable[RolloutResult]) -> dict[int, list[RolloutResult]]:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from openfingym.errors import UsageError
 from openfingym.files.spreadsheet import not_a_formula
 from openfingym.reports.cautions import Caution, cautions_of, left_out, left_outside
-from openfingym.reports.cells import Cell, Field, Row, RunGroup, TaskCell, cells_of, families_of, grouped, task_cells_of
+from openfingym.reports.cells import Cell, TaskCell, cells_of, task_cells_of
 from openfingym.reports.comparisons import RowComparison, compare
 from openfingym.reports.endpoints import AskedModel, asked_models
+from openfingym.reports.groups import Field, Row, RunGroup, families_of, grouped
 from openfingym.reports.runs import DamagedRun, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, POWER
 from openfingym.results import QUESTIONS

@@ -323,7 +323,8 @@ def _load(folder: Path, *, keys: Sequence[PublicKey] = ()) -> tuple[Path, Rollou
         backing = backing_of(folder, result, keys)
         if backing.state == "contradicted":
             return folder, DamagedRun(folder, f"{folder}: {backing.reason}"), RunConfig()
-        return folder, result, replace(config, backing=backing)
+        # Nearly all runs of a large study have no receipt, and to replace a field takes as long as to read the file.
+        return folder, result, config if backing.state == NO_RECEIPT.state else replace(config, backing=backing)
     except StoreError as error:
         return folder, DamagedRun(folder, str(error)), RunConfig()
 

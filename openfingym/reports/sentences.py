@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openfingym.reports.cells import label
+from openfingym.reports.groups import label
 from openfingym.reports.statistics import FEWEST_UNITS, Estimate
 from openfingym.results.result import LOSS_FAILURE
 

@@ -13,17 +13,21 @@ have, and by the repeats that were run.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from openfingym.errors import UsageError
+from openfingym.reports.calendar import Dated, joint_error
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from openfingym.metrics.unit_calendar import Influence
 
 Unit = Literal["task", "item"]
 FEWEST_UNITS = 6
@@ -108,6 +112,8 @@ class Figure:
     """By the items of the task's dataset; None if that is not known."""
     own: tuple[Part, ...]
     """By repeats, and by items that no other figure is of."""
+    influence: Influence | None = None
+    """What each of the items adds, and when it was; None if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -204,17 +210,31 @@ def _over_datasets(values: NDArray[np.float64], datasets: Sequence[int]) -> Infe
 
 def over_items(figures: Sequence[Figure], datasets: Sequence[int]) -> Inference | None:
     """What is known of these tasks on other items; None if a task's error over items is not known."""
-    parts: dict[int, Part] = {}
-    independent: list[Part] = []
+    of_dataset: dict[int, list[tuple[Part, Influence | None]]] = defaultdict(list)
+    parts: list[Part] = []
     for figure, dataset in zip(figures, datasets, strict=True):
         if figure.shared is None:
             return None
-        parts[dataset] = parts[dataset].together(figure.shared) if dataset in parts else figure.shared
-        independent += figure.own
+        of_dataset[dataset].append((figure.shared, figure.influence))
+        parts += figure.own
+    parts += map(_shared_part, of_dataset.values())
     share = 1.0 / len(figures)
     mean = math.fsum(figure.value for figure in figures) * share
-    half, freedom = _added([part.times(share) for part in (*parts.values(), *independent)])
-    return Inference(mean, half, freedom, "item", len(parts))
+    half, freedom = _added([part.times(share) for part in parts])
+    return Inference(mean, half, freedom, "item", len(of_dataset))
+
+
+def _shared_part(figures: Sequence[tuple[Part, Influence | None]]) -> Part:
+    """The part of the sum of figures on one dataset by its items, from that of each and what its items add."""
+    dated = [Dated(part.error, part.freedom, known) for part, known in figures if known is not None]
+    wholly = reduce(Part.together, (part for part, _ in figures))
+    joint = joint_error(dated) if len(dated) > 1 else None
+    if joint is None:
+        return wholly
+    # Of the others it is not known how they go together.
+    aligned = reduce(Part.together, (part for part, known in figures if known is None), Part.known(*joint))
+    # Of few blocks it takes a wider interval than if the errors went together wholly, which is as much as they can.
+    return min(wholly, aligned, key=lambda part: part.half)
 
 
 def _added(parts: Sequence[Part]) -> tuple[float, float]:

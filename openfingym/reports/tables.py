@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from openfingym.reports.cells import Row, TaskCell, family_order, label
+from openfingym.reports.cells import TaskCell
 from openfingym.reports.comparisons import RowComparison
 from openfingym.reports.formatting import (
     DASH,
@@ -21,6 +21,7 @@ from openfingym.reports.formatting import (
     strength,
     whole,
 )
+from openfingym.reports.groups import Row, family_order, label
 from openfingym.reports.paper_table import paper_table, reward_table
 from openfingym.reports.statistics import FEWEST_UNITS, POWER
 from openfingym.reports.text_table import TextTable, overall

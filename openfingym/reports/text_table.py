@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from openfingym.reports.cells import Cell, Row
+from openfingym.reports.cells import Cell
+from openfingym.reports.groups import Row
 
 if TYPE_CHECKING:
     from openfingym.reports.report import Report

@@ -11,7 +11,7 @@ from itertools import count
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
-from openfingym.reports.cells import Row
+from openfingym.reports.groups import Row
 
 if TYPE_CHECKING:
     from openfingym.reports.report import Report

@@ -156,7 +156,6 @@ def read_run(folder: Path) -> RolloutResult:
     Raises:
         StoreError: the folder has no result, or a damaged one.
     """
-    path = folder / RESULT
     try:
         data = read_json(folder, RESULT, RESULT_LIMIT)
         if not isinstance(data, dict):
@@ -165,10 +164,10 @@ def read_run(folder: Path) -> RolloutResult:
         result = RolloutResult.from_dict(data | {"path": folder.absolute()})
     except (OSError, ValueError, TypeError, KeyError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise StoreError(f"{path}: not a readable result ({reason})") from error
+        raise StoreError(f"{folder / RESULT}: not a readable result ({reason})") from error
     fault = fault_of(result)
     if fault is not None:
-        raise StoreError(f"{path}: {fault}")
+        raise StoreError(f"{folder / RESULT}: {fault}")
     return result
 
 

@@ -320,9 +320,15 @@ def test_the_score_follows_from_opened_labels(scene: Scene, folder: Path, tmp_pa
     write_opened(package, tmp_path / "labels.npz")
     checked = check_run(folder, scene.key)
     assert check_score(folder, checked, tmp_path / "labels.npz").name == "score"
+    # A verifier of an earlier version did not say when the windows were.
+    true = dict(checked.verified)
+    sample = dict(true["relative_sample"])
+    undated = {name: value for name, value in sample.items() if name not in {"begins", "ends", "seed", "block"}}
+    assert len(undated) == len(sample) - 4
+    object.__setattr__(checked, "verified", {**true, "relative_sample": undated})
+    assert check_score(folder, checked, tmp_path / "labels.npz").name == "score"
     # The verifier itself lied: its log commits to a score that the labels do not give.
-    lied = dict(checked.verified) | {"relative_total": 0.5}
-    object.__setattr__(checked, "verified", lied)
+    object.__setattr__(checked, "verified", true | {"relative_total": 0.5})
     with pytest.raises(ReceiptError, match="the labels give relative_total") as caught:
         check_score(folder, checked, tmp_path / "labels.npz")
     assert caught.value.step == "score"

@@ -124,3 +124,15 @@ def test_two_answers_have_their_relative_totals_on_the_same_replicates(packages:
     assert together.error == pytest.approx(expected, rel=1e-4)
     assert samples[0].error == pytest.approx(one["relative_standard_error"], rel=1e-4)
     assert together.error < samples[0].error
+    # Each window is dated by what is public: from the last time of its inputs, a row before the first that it predicts.
+    assert together.calendar is not None
+    package = packages["tiny"]
+    times = package.array("test_times")[package.manifest.n_public :].astype("datetime64[s]").astype(np.int64)
+    lookback = package.task.spec.contract.lookback  # type: ignore[attr-defined]
+    assert np.array_equal(together.calendar.ends, times[:, -1])
+    assert np.array_equal(together.calendar.begins, times[:, lookback - 1])
+    found = together.influence
+    assert found is not None
+    assert found.explained > 0.9
+    # On a tape of its own, a rollout has items that no other has.
+    assert load_task(package, identity="tiny/r1").unit_times is None

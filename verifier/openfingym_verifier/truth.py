@@ -21,9 +21,10 @@ from openfingym.kinds import (
     score_with_replicates,
 )
 from openfingym.kinds.question_range import asked_part
-from openfingym.kinds.resampled import replicates
+from openfingym.kinds.resampled import replicates, times_of_units
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
+from openfingym.metrics.unit_calendar import UnitCalendar
 from openfingym.packages.tapes import draw, renewal
 from openfingym.task.episodes import MAX_ACTION_BYTES
 from openfingym.verifiers.routes import most_body_bytes
@@ -138,6 +139,9 @@ class HiddenTask:
     """Which of its questions are asked and scored; None for all, and for a task without questions."""
     open_episode: Callable[[int], SteppedEpisode] | None = None
     """A fresh hidden episode by its number, those of the public fold first; None for a task answered in one array."""
+    unit_times: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    """When the units of the private fold begin and end, by public arrays (:func:`times_of_units`); None on a tape of a
+    rollout's own, and where units have no times."""
 
     @property
     def name(self) -> str:
@@ -247,7 +251,15 @@ class HiddenTask:
 
     def sampling_error(self, score: Score, baseline: Score) -> SamplingError:
         """How much of a private score is chance, beside the baseline's private score; both with their replicates."""
-        return sampling_error(self.spec.scoring, score, baseline)
+        return sampling_error(self.spec.scoring, score, baseline, self._calendar(score))
+
+    def _calendar(self, score: Score) -> UnitCalendar | None:
+        """When the units of a private score were; None where they have no times."""
+        times, design, drawn = self.unit_times, self.grader.design, score.replicates
+        # Where some rows are scored alone, there are other units than in the private fold.
+        if times is None or design is None or design.seed is None or drawn is None or drawn.units != len(times[0]):
+            return None
+        return UnitCalendar(*times, design.seed, design.block)
 
 
 def load_tasks(packages: Sequence[BuiltPackage]) -> dict[str, HiddenTask]:
@@ -325,6 +337,10 @@ def load_task(
         held=held,
         split=split,
         open_episode=functools.partial(kind.episode, spec, read, hidden) if isinstance(kind, SequentialKind) else None,
+        # What is on a tape or an instance of its own is compared with nothing, and reading it may come too late.
+        unit_times=times_of_units(kind, spec.contract, public_array, private, manifest.submission_shape[0])
+        if identity is None
+        else None,
     )
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from openfingym.reports.cells import label
 from openfingym.reports.charts import BOX, Scale, axes
 from openfingym.reports.formatting import percent
+from openfingym.reports.groups import label
 from openfingym.reports.page import macro
 from openfingym.reports.questions.analysis import END, START
 from openfingym.reports.questions.parts import PartTable, Spread

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from statistics import fmean
 
-from openfingym.reports.cells import Row
+from openfingym.reports.groups import Row
 from openfingym.reports.questions.parts import Group, PartTable, Rows, TableSource, score_title, task_of
 
 FULL = "full"

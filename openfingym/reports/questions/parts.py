@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from openfingym.reports.cells import NONE, Row, label
 from openfingym.reports.formatting import DASH, figure, whole
+from openfingym.reports.groups import NONE, Row, label
 from openfingym.reports.questions.analysis import Scored
 from openfingym.reports.questions.played import PlayedQuestion, PlayedRun
 from openfingym.reports.text_table import TextTable

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openfingym.reports.cells import Field, Row, kind_order, label, row_of
+from openfingym.reports.groups import Field, Row, kind_order, label, row_of
 from openfingym.reports.questions.parts import Group, PartTable, TableSource
 from openfingym.reports.questions.played import PlayedRun, played_runs
 from openfingym.reports.questions.sections import SECTIONS, steps_of

@@ -16,8 +16,8 @@ import numpy as np
 
 from openfingym.metrics import find_metric
 from openfingym.models.cutoffs import last_day
-from openfingym.reports.cells import Row
 from openfingym.reports.formatting import DASH
+from openfingym.reports.groups import Row
 from openfingym.reports.questions.analysis import best_of, by_tool, contributions, faults, mean_of, transitions
 from openfingym.reports.questions.judged import judged
 from openfingym.reports.questions.modes import failures, gains

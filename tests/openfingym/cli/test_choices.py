@@ -9,7 +9,7 @@ from openfingym.cli import choices
 from openfingym.data.dataset import Measure
 from openfingym.kinds.asking import Clock
 from openfingym.machine import BackendName
-from openfingym.reports.cells import Field
+from openfingym.reports.groups import Field
 from openfingym.results import State
 from openfingym.task.contracts import Family
 from openfingym.task.dataset import Fill

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym import catalog
-from openfingym.reports.cells import ALL, UNKNOWN, Cost, cells_of, families_of, grouped, task_cells_of
+from openfingym.reports.cells import Cost, cells_of, task_cells_of
+from openfingym.reports.groups import ALL, UNKNOWN, families_of, grouped
 from openfingym.reports.runs import RunConfig
 from tests.openfingym.reports.made import OWN_DATA, failed, scored
 

@@ -11,8 +11,8 @@ from scipy import stats
 
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.metrics.resampling import block_bootstrap
-from openfingym.reports.cells import grouped, label
 from openfingym.reports.comparisons import compare
+from openfingym.reports.groups import grouped, label
 from tests.openfingym.reports.made import failed, scored
 
 TASKS = [f"task-{n:02}" for n in range(10)]

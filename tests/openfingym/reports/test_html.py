@@ -11,10 +11,11 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from openfingym.reports.cells import grouped, task_cells_of
+from openfingym.reports.cells import task_cells_of
 from openfingym.reports.charts import Scale
 from openfingym.reports.figures import cost_scatter, forest, heat_map, ruler
 from openfingym.reports.formatting import penalized
+from openfingym.reports.groups import grouped
 from openfingym.reports.html import render
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import DamagedRun, FoundRuns

@@ -17,12 +17,17 @@ from numpy.typing import NDArray
 
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.metrics.resampling import Resampling, block_bootstrap
-from openfingym.reports.cells import grouped
+from openfingym.metrics.unit_calendar import UnitCalendar
 from openfingym.reports.comparisons import RowComparison, compare
+from openfingym.reports.groups import grouped
 from openfingym.results import RolloutResult
 from tests.openfingym.reports.made import RESULT
 
 Floats = NDArray[np.float64]
+Days = NDArray[np.int64]
+SEED = 20260629
+"""Seed of all replicates."""
+DAY = 86_400
 SERIES = ("treasury-forecast", *(f"treasury-forecast-v{number}" for number in (2, 3, 4, 5, 6, 7)))
 """Tasks of the catalogue that are cut from one series."""
 HORIZONS = (1, 10, 1, 5, 20, 10, 5)
@@ -52,13 +57,19 @@ class Design:
 
 @cache
 def _replicated(units: int) -> tuple[Resampling, Floats]:
-    design = block_bootstrap(units, 20260629)
+    design = block_bootstrap(units, SEED)
     assert design is not None
     return design, design.counts(units)
 
 
 def _add(
-    report: DrawnReport, task: str, kind: str, losses: Sequence[Floats], baseline: Floats, repeats: Floats
+    report: DrawnReport,
+    task: str,
+    kind: str,
+    losses: Sequence[Floats],
+    baseline: Floats,
+    repeats: Floats,
+    days: tuple[Days, Days] | None = None,
 ) -> None:
     """Add the runs of every model on a task.
 
@@ -69,11 +80,13 @@ def _add(
         losses: loss of each model on each item, float64[items].
         baseline: loss of the baseline on each item, float64[items].
         repeats: what each repeat of each model adds to its log loss, float64[models, repeats].
+        days: the days on which each item begins and ends, int64[items] each; None for items without times.
     """
     design, counts = _replicated(len(baseline))
     base = counts @ baseline
+    calendar = None if days is None else UnitCalendar(days[0] * DAY, days[1] * DAY, SEED, design.block)
     for number, (items, mine) in enumerate(zip(losses, repeats, strict=True)):
-        sample = RelativeSample(np.log(counts @ items / base), design.scale, design.freedom, len(baseline))
+        sample = RelativeSample(np.log(counts @ items / base), design.scale, design.freedom, len(baseline), calendar)
         assert sample.error is not None
         half = design.reach * sample.error
         for seed, moved in enumerate(mine):
@@ -134,7 +147,7 @@ def _one_series(generator: np.random.Generator, models: int, gap: float) -> Draw
         signs = [(-1.0) ** model for model in range(models)]
         losses = [np.abs(moves - sign * size) for sign in signs]
         losses[0] = losses[0] * math.exp(-gap)
-        _add(report, task, "real", losses, np.abs(moves), np.zeros((models, 1)))
+        _add(report, task, "real", losses, np.abs(moves), np.zeros((models, 1)), (starts, starts + horizon))
     return report
 
 
