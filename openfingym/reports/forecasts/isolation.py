@@ -6,17 +6,16 @@ send their forecasts from elsewhere it is not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
+from openfingym.reports.forecasts.columns import ForecasterId
 from openfingym.reports.forecasts.recorded import OPERATORS, UNRECORDED, record_files, record_lines
 from openfingym.reports.runs import ISOLATED
 from openfingym.results import LEAST_ISOLATED, Isolation
+from openfingym.rounds.book import series_folders
 from openfingym.rounds.passes import first_name
-
-if TYPE_CHECKING:
-    from openfingym.reports.forecasts.columns import ForecasterId
 
 MARK = " (outside)"
 """Stands behind the name of a forecaster of which something ran outside isolation."""
@@ -85,6 +84,21 @@ def with_marks(
 ) -> dict[ForecasterId, str]:
     """The names of forecasters as tables show them: with a mark where something ran outside isolation."""
     return {who: f"{name}{MARK}" if isolations[who] == "outside" else name for who, name in names.items()}
+
+
+def with_marks_of_series(question: str, made: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The agents of some forecasts of a question as tables show them, by the records of the question's series.
+
+    Args:
+        question: the id of the question.
+        made: the forecasts, each with its ``agent``, ``version`` and ``principal``.
+    """
+    in_round = _round_of(question)
+    stated = StatedIsolation.of_series(
+        folder for folder in series_folders() if folder.name == in_round.partition("/")[0]
+    )
+    people = [ForecasterId(*(str(one.get(name, "")) for name in ForecasterId._fields)) for one in made]
+    return [f"{who.agent}{MARK}" if stated.of(who, [in_round]) == "outside" else who.agent for who in people]
 
 
 def isolation_notes(

@@ -103,6 +103,9 @@ def test_boards_of_seasons_mark_or_leave_out(tmp_path: Path, monkeypatch: pytest
     said: dict[str | tuple[str, str], float] = dict.fromkeys((*STATED, "naive", ("guest", "guest")), 0.4)
     folder = season_ledger(tmp_path / "ledger", [Asked("q", "non-recurrent macro", said=said)])
     check(folder, book)
+    command = ["ledger", "show", f"{SERIES}/2025-W44/source/q", "--state-folder", str(folder)]
+    shown = CliRunner().invoke(cli, command, catch_exceptions=False).output
+    assert shown.count("(outside)") == shown.count("command (outside)") == 1
     table = openfingym.read_season(SERIES, state_folder=folder)
     stated = dict(zip(table["agent"], table["isolation"].fillna("-"), strict=True))
     assert stated == {
