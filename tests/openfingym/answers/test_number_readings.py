@@ -264,3 +264,18 @@ def test_a_short_answer_is_read_as_a_long_one_is(answer: str) -> None:
     # The blank line makes the text one that is not short; places are those of the text all the same.
     short, careful = numbers_of(cleaned(answer)), numbers_of(f"{cleaned(answer)}\n ")
     assert short == careful
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ("(3.4) million USD", "r"),
+        ("$ (3.4) million", "r"),
+        ("(3.4) million EUR", "w"),  # the currency behind the bracket is the number's
+        ("€(3.4) million", "w"),
+        ("the income ($3.4 million)", "u"),  # a remark or a loss
+        ("AUSD 3.4 million", "u"),  # of a word that ends as a currency does nothing is known
+    ],
+)
+def test_what_stands_around_brackets(answer: str, outcome: str) -> None:
+    assert outcomes(answer, LOSS) == outcome
