@@ -274,6 +274,8 @@ def test_a_short_answer_is_read_as_a_long_one_is(answer: str) -> None:
         ("(3.4) million EUR", "w"),  # the currency behind the bracket is the number's
         ("€(3.4) million", "w"),
         ("the income ($3.4 million)", "u"),  # a remark or a loss
+        ("net income was USD -3.4 million", "r"),
+        ("net income was -USD 3.4 million", "r"),
         ("AUSD 3.4 million", "u"),  # of a word that ends as a currency does nothing is known
     ],
 )
