@@ -281,3 +281,10 @@ def test_a_short_answer_is_read_as_a_long_one_is(answer: str) -> None:
 )
 def test_what_stands_around_brackets(answer: str, outcome: str) -> None:
     assert outcomes(answer, LOSS) == outcome
+
+
+def test_a_number_is_said_again_or_made_of_two_only_in_forms_that_are_known() -> None:
+    assert outcomes("0.59% (59 bps)", FELL, ROSE) == "wr"
+    for answer, said in (("3亿5000万美元", 350.0), ("3亿5亿美元", None), ("5000万3亿美元", None)):
+        for value in (300.0, 350.0, 500.0, 800.0):
+            assert (outcomes(answer, one(value, "million USD", "revenue")) == "r") == (value == said)

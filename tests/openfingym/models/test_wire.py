@@ -15,7 +15,14 @@ from openfingym.models import Message, Tool, ToolCall, Usage
 from openfingym.models.streaming import StreamedAnswer
 from openfingym.models.testing.answers import answer
 from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
-from openfingym.models.wire import MalformedAnswer, read_answer, request_body, request_message
+from openfingym.models.wire import (
+    ASKING_FOR_TOKENS,
+    BlockedAnswer,
+    MalformedAnswer,
+    read_answer,
+    request_body,
+    request_message,
+)
 
 
 def _answer(message: dict[str, object], **more: object) -> dict[str, object]:
@@ -91,6 +98,22 @@ def test_thoughts_go_back_in_the_field_that_they_came_in_or_where_they_are_wante
     # One that came with the message, and is not read here, is not sent twice.
     kept = replace(thought, fields={"reasoning": [{"text": "Hm."}]})
     assert request_message(kept, reasoning=True) == said | {"reasoning": [{"text": "Hm."}]}
+
+
+def test_an_answer_of_nothing_with_a_prompt_that_was_counted_is_a_block() -> None:
+    for counts, blocked in (((5, 0), True), ((5, 3), False), ((0, 0), False), ((5, None), False)):
+        usage = dict(zip(("prompt_tokens", "completion_tokens"), counts, strict=True))
+        with pytest.raises(MalformedAnswer) as caught:
+            read_answer({"choices": [], "usage": usage})
+        assert isinstance(caught.value, BlockedAnswer) is blocked, counts
+
+
+def test_a_probability_that_is_none_drops_them_all() -> None:
+    assert ASKING_FOR_TOKENS == {"logprobs": True, "return_token_ids": True}
+    for second, kept in ((-2.0, (-1.0, -2.0)), ("x", ()), (None, ()), (1e12, ()), (-1e12, ())):
+        choice = {"message": {"content": "ab"}, "finish_reason": "stop"}
+        choice["logprobs"] = {"content": [{"logprob": -1.0}, {"logprob": second}]}
+        assert read_answer({"choices": [choice]}).tokens.logprobs == kept, second
 
 
 def test_usage_in_detail() -> None:
