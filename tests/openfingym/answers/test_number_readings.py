@@ -288,3 +288,6 @@ def test_a_number_is_said_again_or_made_of_two_only_in_forms_that_are_known() ->
     for answer, said in (("3亿5000万美元", 350.0), ("3亿5亿美元", None), ("5000万3亿美元", None)):
         for value in (300.0, 350.0, 500.0, 800.0):
             assert (outcomes(answer, one(value, "million USD", "revenue")) == "r") == (value == said)
+    balance = one(-62.57, "USD", "balance")
+    for answer, outcome in (("62.57-$", "r"), ("62.57-", "r"), ("62.57-€", "w"), ("62.57-%", "w")):
+        assert outcomes(answer, balance) == outcome, answer
