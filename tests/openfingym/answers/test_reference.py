@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from openfingym.answers import Part, Reference, expected, pack, unpack
+from openfingym.answers import Part, Reference, decide, expected, pack, unpack
 from openfingym.errors import UsageError
 
 TABLE = Reference(
@@ -82,3 +82,26 @@ def test_a_part_that_makes_no_sense_is_refused(arguments: dict[str, object], fou
 def test_what_is_no_reference_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         Reference.from_json(text)
+
+
+def test_the_answer_of_a_reference_is_right() -> None:
+    number, flag = Part("revenue", "number", 62.57, "million USD", decimals=2), Part("raised", "yes_no", False)
+    city = Part("city", "text", "Kunming")
+    for reference in (
+        Reference((number,)),
+        Reference((flag,)),
+        Reference((number, city)),
+        Reference(rows=((city,), (Part("city", "text", "Dali"),))),
+        Reference(rows=((city, number), (Part("city", "text", "Dali"), number))),
+    ):
+        assert decide(reference, reference.answer()).outcome == "right", reference.answer()
+    assert Reference(text="Because of the tariff.").answer() == "Because of the tariff."
+    for parts, rows, found in (
+        ((number,), ((city,),), "found both"),
+        ((), (), "is empty"),
+        ((city, city), (), "one name"),
+        ((), ((city,), (number,)), "different parts"),
+        ((), ((city, number), (city,)), "different parts"),
+    ):
+        with pytest.raises(UsageError, match=found):
+            Reference(parts, rows)
