@@ -117,3 +117,11 @@ def _places() -> list[Place]:
 @lru_cache(maxsize=KEPT)
 def _read(group: str, _installed: tuple[Place, ...]) -> tuple[EntryPoint, ...]:
     return tuple(metadata.entry_points(group=group))
+
+
+def is_own(thing: object) -> bool:
+    """Whether the class of an object is this library's, and not that of another package or a script.
+
+    A class of another package that inherits one of the library's may do anything, and has its own module.
+    """
+    return type(thing).__module__.partition(".")[0] == __name__.partition(".")[0]

@@ -12,7 +12,7 @@ import click
 
 from openfingym.cli.choices import SPLITS, STATES
 from openfingym.cli.options import json_option
-from openfingym.cli.printable import say
+from openfingym.cli.printable import one_line, say
 from openfingym.cli.render import print_json
 from openfingym.errors import DataError, StoreError, UsageError
 
@@ -27,6 +27,10 @@ def export() -> None:
     """Write what was recorded in the formats others read."""
 
 
+NAMED = 20
+"""Most damaged runs that are named."""
+LONGEST = 1000
+"""Most characters of a reason that are shown."""
 _FORMS = ("atif", "messages", "native", "openai", "sharegpt")
 
 
@@ -98,16 +102,21 @@ def trajectories(
 ) -> None:
     """Export the trajectories of runs: files, run folders, or folders of run folders.
 
-    A rollout found twice is written once. One in which no model spoke, or from which nothing is to be learnt, is left
+    A rollout found twice is written once. A damaged run, as one that its own receipt contradicts, is in no file and is
+    named. One in which no model spoke, or from which nothing is to be learnt, is left
     out of the formats that have no place for it, and counted.
     """
+    from openfingym.reports.recorded_runs import BelievedRuns
     from openfingym.trajectory import ExportSelection, Selected, find_rollouts, held_out_tasks
 
     if form not in {"messages", "sharegpt"} and out.suffix == ".parquet":
         raise UsageError(f"{out}: --format {form} is not written as Parquet; that is for messages and sharegpt")
     if form in {"atif", "native"} and hold_out:
         raise UsageError(f"--hold-out is for files of conversations (messages, sharegpt, openai), not for {form}")
-    selected = Selected(find_rollouts(runs), ExportSelection(**chosen))
+    # First, so that a place that is missing is said in the words of an export.
+    paths = list(find_rollouts(runs))
+    believed = BelievedRuns.below(runs)
+    selected = Selected(paths, ExportSelection(**chosen), believed.believes)
     # Named in the JSON also where there are none.
     selected.left_out.update({"repeated": 0, "other state": 0, "no messages": 0})
     # Number of trajectories of each split, by file. Rollouts are read one by one as they are written.
@@ -125,10 +134,14 @@ def trajectories(
     if not written:
         reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count)
         why = f" (left out: {reasons})" if reasons else "; a run has one where a model took part"
+        why += f"; damaged: {believed.damaged[0].reason}" if believed.damaged else ""
         raise UsageError(f"no trajectory to export in {', '.join(map(str, runs))}{why}")
     if as_json:
         rows = [{"out": str(path), "written": splits.total(), "splits": splits} for path, splits in files.items()]
-        print_json({"format": form, "out": str(out), "written": written, "left_out": left_out, "files": rows})
+        print_json(
+            {"format": form, "out": str(out), "written": written, "left_out": left_out, "files": rows}
+            | {"damaged": [{"path": str(one.path), "reason": one.reason} for one in believed.damaged]}
+        )
         return
     for path, splits in files.items():
         shares = ", ".join(f"{count} of split {split}" for split, count in sorted(splits.items()))
@@ -140,6 +153,10 @@ def trajectories(
     for reason, count in left_out.items():
         if count:
             say(f"left out: {count} ({reason})")
+    for damaged in believed.damaged[:NAMED]:
+        say(f"damaged, in no file: {one_line(damaged.reason, LONGEST)}")
+    if len(believed.damaged) > NAMED:
+        say(f"and {len(believed.damaged) - NAMED:,} more damaged runs; --json names all")
     if files.get(out, Counter())["test"] and form not in {"atif", "native"}:
         say("some are of split test: do not score on their tasks what was trained on them")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openfingym.cli.ledger_place import folder_of, folder_option
-from openfingym.cli.options import json_option
+from openfingym.cli.options import isolated_option, json_option
 from openfingym.cli.printable import one_line, say
 from openfingym.cli.render import TerminalProgress, print_json, print_table
 from openfingym.errors import UsageError
@@ -34,17 +34,23 @@ LONGEST = 200
     "Repeat for several.",
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a self-contained page with plots.")
+@isolated_option
 @json_option("an object")
-def report_command(folder: Path | None, chosen: tuple[str, ...], html: Path | None, as_json: bool) -> None:
+def report_command(
+    folder: Path | None, chosen: tuple[str, ...], html: Path | None, isolated_only: bool, as_json: bool
+) -> None:
     """Report on scored forecasts: ranks, skill, calibration, and who is better.
 
     Real and simulated questions never share a figure. The ledger is only read; a verifier may be using it.
     """
     from openfingym.reports.forecasts import forecast_report
+    from openfingym.rounds.book import series_folders
 
     with TerminalProgress(enabled=not as_json) as show:
         show("reading forecasts")
-        report = forecast_report(folder_of(folder), where=parse_where(chosen))
+        report = forecast_report(
+            folder_of(folder), where=parse_where(chosen), folders=series_folders(), isolated_only=isolated_only
+        )
         if html is not None:
             from openfingym.files.whole import write_text
 
@@ -76,9 +82,13 @@ def parse_where(chosen: Sequence[str]) -> dict[str, list[str]]:
 
 
 def print_forecast_report(report: ForecastReport) -> None:
-    """Print the ranks of each track, and the number of forecasts."""
+    """Print the ranks of each track, what ran in isolation, and the number of forecasts."""
+    from openfingym.reports.forecasts.page import board_notes
+
     for track in report.tracks:
         _show_track(track)
+    for sentence in board_notes(report):
+        say(one_line(sentence, 1000))
     several = f", {report.attempts:,} of them repeated" if report.attempts else ""
     say(
         f"{report.forecasts:,} scored forecasts{several} of {report.questions:,} questions by {report.forecasters:,} "

@@ -129,21 +129,24 @@ def show(question: str, receipts: Path | None, address: str | None, folder: Path
         told = "no truth" if truth is None else f"truth {json.dumps(truth, ensure_ascii=False)}"
         origin = f"{resolution['source']} {resolution['vintage']}"
         say(f"{resolution['kind']} {resolution['fetched_at']}: {told}, {origin}".rstrip())
-    _print_forecasts(made)
+    _print_forecasts(asked["id"], made)
 
 
-def _print_forecasts(made: Sequence[Mapping[str, Any]]) -> None:
-    """Print a table of forecasts."""
+def _print_forecasts(question: str, made: Sequence[Mapping[str, Any]]) -> None:
+    """Print a table of the forecasts of a question, in which agents that ran outside isolation have a mark."""
+    from openfingym.reports.forecasts.isolation import with_marks_of_series
+
+    names = with_marks_of_series(question, made)
     rows = [
         (
-            forecast["agent"],
+            name,
             forecast["version"],
             forecast["received_at"],
             json.dumps(forecast["answer"], ensure_ascii=False),
             "yes" if forecast["counts"] else "no",
             forecast["loss"],
         )
-        for forecast in made
+        for name, forecast in zip(names, made, strict=True)
     ]
     print_table(
         "",

@@ -62,6 +62,12 @@ split_option = click.option(
 instance_option = click.option(
     "--instance", type=click.IntRange(min=0), metavar="N", help="Which instance of --split, from 0."
 )
+isolated_option = click.option(
+    "--isolated-only",
+    is_flag=True,
+    help="Leave out forecasters of which something ran outside isolation, or may have, as whoever played the series "
+    "states it; the references stay.",
+)
 real_option = click.option(
     "--real",
     is_flag=True,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openfingym.models.meter import Allowance
     from openfingym.models.prices import PriceTable
     from openfingym.reports.foreseen import Foreseen
-    from openfingym.results import Isolation, RolloutResult
+    from openfingym.results import RolloutResult
     from openfingym.rollouts import Plan, Work
 
 SHOWN_ERRORS = 5
@@ -40,10 +40,6 @@ class _Skill:
     """Whether the interval is over other tasks (``task``) or other items of these tasks alone (``item``)."""
     penalized: float | None
     """Geometric mean over tasks of the relative total, a rejected run counted as 100; None without judged runs."""
-
-
-LEAST_ISOLATED: Sequence[Isolation | None] = ("outside", None, "none", "programs inside", "model inside", "inside")
-"""What of an agent ran in isolation, the least first."""
 
 
 @dataclass(frozen=True)
@@ -325,6 +321,8 @@ def _skill_text(skill: _Skill, *, named: bool) -> str:
 
 
 def _ended(results: Sequence[RolloutResult]) -> _Ended:
+    from openfingym.results import LEAST_ISOLATED
+
     states = Counter(result.state for result in results)
     skills = [result.skill for result in results if result.skill is not None]
     return _Ended(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openfingym.cli.ledger_place import folder_of, folder_option
-from openfingym.cli.options import json_option
+from openfingym.cli.options import isolated_option, json_option
 from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.rounds_place import (
@@ -103,10 +103,17 @@ def init(definition: str, clock: str | None, as_json: bool) -> None:
 )
 @verifier_option
 @folder_option
+@isolated_option
 @json_option("an object")
 @click.pass_context
 def tick(
-    ctx: click.Context, series: str | None, now: str | None, verifier: str | None, folder: Path | None, as_json: bool
+    ctx: click.Context,
+    series: str | None,
+    now: str | None,
+    verifier: str | None,
+    folder: Path | None,
+    isolated_only: bool,
+    as_json: bool,
 ) -> None:
     """Do whatever is due in a SERIES: generate, close, resolve, void, publish.
 
@@ -120,7 +127,7 @@ def tick(
     book = Book.find(series)
     moment = None if now is None else moment_ns(now)
     # Reports are made from the ledger's file, which a verifier elsewhere does not give.
-    publish = None if verifier and folder is None else publisher(book, folder_of(folder))
+    publish = None if verifier and folder is None else publisher(book, folder_of(folder), isolated_only=isolated_only)
     with opened_ledger(verifier, folder) as ledger:
         done = do(book, ledger, publish, moment)
     document = {
@@ -197,8 +204,9 @@ def status(series: str | None, verifier: str | None, folder: Path | None, as_jso
 @series_argument
 @folder_option
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with plots there, too.")
+@isolated_option
 @json_option("an object")
-def report(series: str | None, folder: Path | None, html: Path | None, as_json: bool) -> None:
+def report(series: str | None, folder: Path | None, html: Path | None, isolated_only: bool, as_json: bool) -> None:
     """Report on the scored forecasts of a SERIES: who is better, and by how much.
 
     Of a series whose questions say which track and level they are of, such as findeepforecast, the tables are those
@@ -215,7 +223,7 @@ def report(series: str | None, folder: Path | None, html: Path | None, as_json: 
     book = Book.find(series)
     if folder is None and not folder_of(folder).exists():
         raise UsageError(f"{book.series.name} has asked nothing yet; begin with `openfingym rounds tick`")
-    made = report_of(book, folder_of(folder))
+    made = report_of(book, folder_of(folder), isolated_only=isolated_only)
     if html is not None:
         write_text(html, made.html(), errors="backslashreplace")
     if as_json:

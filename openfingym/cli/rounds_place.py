@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,33 +33,36 @@ verifier_option = click.option(
 )
 
 
-def publisher(book: Book, folder: Path) -> Publisher:
+def publisher(book: Book, folder: Path, *, isolated_only: bool = False) -> Publisher:
     """What publishes the report of a series, by writing it into the folder of a round.
 
     Args:
         book: the folder of the series.
         folder: folder of the ledger, which is only read.
+        isolated_only: whether the report leaves out forecasters that did not run in isolation.
     """
-
-    def publish(times: RoundTimes, now_ns: int) -> None:
-        from openfingym.questions import utc_text
-        from openfingym.rounds.tick import REPORT
-
-        made = report_of(book, folder)
-        book.write(times.week, PAGE, made.html())
-        published = about(book) | {"published_at": utc_text(now_ns)}
-        # Written last: a round counts as published as soon as this file is there.
-        book.write(times.week, REPORT, published | made.to_dict())
-
-    return publish
+    return partial(_publish, book, folder, isolated_only=isolated_only)
 
 
-def report_of(book: Book, folder: Path) -> SeasonReport | ForecastReport:
+def _publish(book: Book, folder: Path, times: RoundTimes, now_ns: int, *, isolated_only: bool) -> None:
+    """Write the report of a series into the folder of a round; ``now_ns`` is in nanoseconds since the epoch."""
+    from openfingym.questions import utc_text
+    from openfingym.rounds.tick import REPORT
+
+    made = report_of(book, folder, isolated_only=isolated_only)
+    book.write(times.week, PAGE, made.html())
+    published = about(book) | {"published_at": utc_text(now_ns)}
+    # Written last: a round counts as published as soon as this file is there.
+    book.write(times.week, REPORT, published | made.to_dict())
+
+
+def report_of(book: Book, folder: Path, *, isolated_only: bool = False) -> SeasonReport | ForecastReport:
     """The report of a series: on its season, where its questions state their track and level, else on its forecasts.
 
     Args:
         book: the folder of the series.
         folder: folder of the ledger, which is only read.
+        isolated_only: whether to leave out forecasters that did not run in isolation, but for the references.
     """
     from openfingym.reports.forecasts import forecast_report
     from openfingym.reports.seasons import is_season, season_report
@@ -66,8 +70,13 @@ def report_of(book: Book, folder: Path) -> SeasonReport | ForecastReport:
 
     name = book.series.name
     if is_season(folder, name):
-        return season_report(folder, name, title=title(book), folder=book.folder)
-    return forecast_report(folder, where={"round": [round_name(name, "*")]})
+        return season_report(folder, name, title=title(book), folder=book.folder, isolated_only=isolated_only)
+    return forecast_report(
+        folder,
+        where={"round": [round_name(name, "*")]},
+        folders=[book.folder],
+        isolated_only=isolated_only,
+    )
 
 
 @contextmanager

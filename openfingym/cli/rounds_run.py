@@ -11,7 +11,7 @@ import click
 
 from openfingym.cli.ledger_place import folder_of, folder_option
 from openfingym.cli.model_options import ModelOptions, model_options, patience_option
-from openfingym.cli.options import json_option, quiet_option
+from openfingym.cli.options import isolated_option, json_option, quiet_option
 from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
 from openfingym.cli.rounds_place import (
@@ -87,6 +87,7 @@ DEFAULT = "naive"
 )
 @verifier_option
 @folder_option
+@isolated_option
 @quiet_option
 @json_option("an object")
 @click.pass_context
@@ -104,6 +105,7 @@ def run(
     parallel: int,
     verifier: str | None,
     folder: Path | None,
+    isolated_only: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -123,7 +125,7 @@ def run(
     chosen = agents or (() if command else (DEFAULT,))
     argv = None if command is None else tuple(shlex.split(command))
     # Reports are made from the ledger's file, which a verifier elsewhere does not give.
-    publish = None if verifier and folder is None else publisher(book, folder_of(folder))
+    publish = None if verifier and folder is None else publisher(book, folder_of(folder), isolated_only=isolated_only)
     listener = _ignore if quiet or as_json else _print_event
     if listener is _print_event:
         say(f"{title(book)}; {clock_line(book)}")

@@ -38,12 +38,14 @@ def _print_season(season: DataKindReport) -> None:
         skill_grid,
         states_grid,
     )
-    from openfingym.reports.seasons.page import KINDS, labels, season_facts
+    from openfingym.reports.seasons.page import KINDS, board_notes, labels, season_facts
 
     say(KINDS[season.data_kind])
     for name, text in season_facts(season).items():
         if text:
             say(f"  {name:<12} {one_line(text, 400)}")
+    for sentence in board_notes(season):
+        say(one_line(sentence, 1000))
     say()
     names = names_of(season, labels(season))
     _print_grid(overall_grid(season, names), ends=True)

@@ -17,6 +17,7 @@ from typing import Self, TypeVar, Unpack
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.models.adapting import Adaptations
 from openfingym.models.bounded_answers import UnreadableBodyError
+from openfingym.models.cutting import cut_silently
 from openfingym.models.messages import Completion, Message, Tool, estimated_usage
 from openfingym.models.model import CompletionOptions
 from openfingym.models.outage import Outage
@@ -55,6 +56,7 @@ TIMEOUT_S = 300.0
 """Seconds that one request may take, where nobody states another number."""
 PATIENCE_S = 600.0
 """Seconds after which a completion is given up, where nobody states another number."""
+_CUT = "{cut}; have the server give its model a longer context (Ollama: OLLAMA_CONTEXT_LENGTH, or num_ctx of the model)"
 QUOTED = 60
 """The most characters that are quoted of what is no completion."""
 
@@ -370,6 +372,8 @@ class ChatModel:
                 self._toolless = str(refused)
                 _log.info("%s: %s; its calls are text from now on", self.name, refused)
             raise
+        if (cut := cut_silently(messages, answer.stated.prompt)) is not None:
+            raise ModelRefusedError(_CUT.format(cut=cut), reason="settings")
         counted = answer.usage is not None
         usage = answer.stated.filled(estimated_usage(messages, answer.message, tools))
         cost_usd = self._prices.cost_usd(self.name, usage)

@@ -37,6 +37,8 @@ ISOLATION_IN_WORDS: Mapping[Isolation | None, str] = {
     None: "not known",
 }
 """What ran in isolation, in words, by what a result states of it."""
+LEAST_ISOLATED: tuple[Isolation | None, ...] = ("outside", None, "none", "programs inside", "model inside", "inside")
+"""What may be stated of what ran in isolation, the least first."""
 
 Verdict = Literal["better", "worse", "no difference"]
 """The verdict on an answer beside its task's baseline."""

@@ -6,12 +6,11 @@ The launcher states this of the rollouts that it runs. The verifier cannot know 
 from __future__ import annotations
 
 from openfingym.agents import Agent
+from openfingym.plugins import is_own
 from openfingym.results import Isolation
 
 ISOLATING = frozenset({"docker", "sandbox"})
 """Backends that isolate the programs that they run."""
-OURS = "openfingym"
-"""The package whose loops read no hidden data."""
 
 
 def isolation_of(agent: Agent, backend: str, *, model_is_object: bool) -> Isolation:
@@ -28,8 +27,7 @@ def isolation_of(agent: Agent, backend: str, *, model_is_object: bool) -> Isolat
         return "none" if agent.kind == "program" and agent.trusted else "outside"
     if agent.acts is None:
         return "inside"
-    # A class of another package that inherits a loop of ours has its own module, and may do anything.
-    if type(agent.acts).__module__.partition(".")[0] != OURS:
+    if not is_own(agent.acts):
         return "outside"
     # A loop of ours states where it is run; most run here, and their programs inside.
     stated: Isolation = getattr(agent.acts, "isolation", "programs inside")

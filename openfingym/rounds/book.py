@@ -248,6 +248,11 @@ def series_names() -> list[str]:
     return sorted(path.parent.name for path in _root().glob(f"*/{BEGUN}"))
 
 
+def series_folders() -> list[Path]:
+    """The folders of the series that were begun in this store, sorted by the names of the series."""
+    return [_root() / name for name in series_names()]
+
+
 def file_name(text: str) -> str:
     """The name of a file for a text, which may be a name that a stranger chose.
 

@@ -15,12 +15,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
-from openfingym.plugins import Plugins
+from openfingym.plugins import Plugins, is_own
 from openfingym.questions.answer import read_answer
 from openfingym.rounds.references import answer_document
 
 if TYPE_CHECKING:
     from openfingym.questions.question import Question
+    from openfingym.results import Isolation
     from openfingym.rounds.generator import Options
     from openfingym.suites.findeepforecast.problem import ForecastProblem
     from openfingym.suites.findeepforecast.world.known import KnownWorld
@@ -103,6 +104,10 @@ class Forecaster(Protocol):
     def uses_others(self) -> bool:
         """Whether the forecaster is asked after the others, and shown what they answered."""
 
+    @property
+    def isolation(self) -> Isolation:
+        """What of the forecaster runs in isolation; only this library's are asked (:func:`isolation_of`)."""
+
     def forecast(self, batch: Batch) -> None:
         """Answer or decline every question, by ``batch.keep``.
 
@@ -167,6 +172,11 @@ class ProgramForecaster:
         """Whether the program uses what the other forecasters answered."""
         return self.program.uses_others
 
+    @property
+    def isolation(self) -> Isolation:
+        """``none`` of a program of this library; any other has the rights of the user."""
+        return "none" if is_own(self.program) else "outside"
+
     def forecast(self, batch: Batch) -> None:
         """See :class:`Forecaster`."""
         for asked in batch.asked:
@@ -214,6 +224,14 @@ def said_of(question: Question, answer: object, record: Mapping[str, Any] | None
     except SubmissionError as error:
         return Said(question.id, "unparsed", reason=str(error), record=record or {})
     return Said(question.id, "sent", read.document, record=record or {})
+
+
+def isolation_of(forecaster: Forecaster) -> Isolation:
+    """What of a forecaster runs in isolation, as whoever plays the series states it; no verifier can know it.
+
+    A forecaster of another package, or of a caller's, has the rights of the user, whatever it says of itself.
+    """
+    return forecaster.isolation if is_own(forecaster) else "outside"
 
 
 def program_names() -> list[str]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openfingym import store
 from openfingym.errors import StoreError
@@ -18,8 +18,11 @@ from openfingym.questions.question import utc_text
 from openfingym.rounds.book import Book, file_name
 from openfingym.rounds.forecaster import Said
 
+if TYPE_CHECKING:
+    from openfingym.results import Isolation
+
 FOLDER = "records"
-NAMED = ("question", "state", "answer", "reason", "agent", "version", "at")
+NAMED = ("question", "state", "answer", "reason", "agent", "version", "at", "isolation")
 """Keys of a line that are written here; all others are of the forecaster's own record."""
 
 
@@ -31,18 +34,20 @@ class Records:
         path: path of the file.
         agent: name of the forecaster in the ledger.
         version: version of the forecaster in the ledger.
+        isolation: what of the forecaster runs in isolation; None where that is not known.
         said: what was said last of each question, by the question's id, without errors, after which it is asked again.
     """
 
     path: Path
     agent: str
     version: str
+    isolation: Isolation | None = None
     said: dict[str, Said] = field(default_factory=dict)
     _descriptor: int = -1
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def of(cls, book: Book, week: str, agent: str, version: str) -> Records:
+    def of(cls, book: Book, week: str, agent: str, version: str, isolation: Isolation | None = None) -> Records:
         """The records of a forecaster in a week, with what earlier runs have written.
 
         Args:
@@ -50,11 +55,12 @@ class Records:
             week: ISO week of the round, such as ``2026-W48``.
             agent: name of the forecaster in the ledger.
             version: version of the forecaster in the ledger.
+            isolation: what of the forecaster runs in isolation, which each line states; None where that is not known.
 
         Raises:
             StoreError: the file cannot be read.
         """
-        records = cls(book.folder / week / FOLDER / f"{file_name(agent)}.jsonl", agent, version)
+        records = cls(book.folder / week / FOLDER / f"{file_name(agent)}.jsonl", agent, version, isolation)
         for line in _lines(records.path):
             said = _read(line, records.path)
             if said.state != "error":
@@ -95,6 +101,7 @@ class Records:
             "at": utc_text(now_ns),
         }
         line |= {"state": said.state, "reason": said.reason}
+        line |= {} if self.isolation is None else {"isolation": self.isolation}
         line |= {} if said.answer is None else {"answer": dict(said.answer)}
         # The forecaster's record must not replace who said what, and when.
         own = {key: value for key, value in said.record.items() if key not in NAMED}

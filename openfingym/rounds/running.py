@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
 from openfingym.questions.question import LATEST_NS
-from openfingym.rounds.forecaster import Batch, Forecaster, KnowsWorld, QuestionInContext, Said
+from openfingym.rounds.forecaster import Batch, Forecaster, KnowsWorld, QuestionInContext, Said, isolation_of
 from openfingym.rounds.generator import round_name
 from openfingym.rounds.passes import Newcomer, assigned, same_questions
 from openfingym.rounds.records import Records
@@ -269,7 +269,7 @@ class _Run:
     def _ask(self, times: RoundTimes, forecaster: Forecaster, questions: Sequence[Question]) -> bool:
         """Have one forecaster answer the questions of a round that it has not answered yet; whether it could."""
         now, reason = self.outcome.now_ns, ""
-        records = Records.of(self.book, times.week, forecaster.name, forecaster.version)
+        records = Records.of(self.book, times.week, forecaster.name, forecaster.version, isolation_of(forecaster))
         # What was recorded, but not entered before a kill, is entered first: the forecaster is not asked again.
         recorded = [question for question in questions if question.id in records.said]
         left = [question for question in questions if question.id not in records.said]

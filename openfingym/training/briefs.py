@@ -73,7 +73,12 @@ def brief_of(
     symbols = cast("SequentialKind", kind).symbols(package.task.spec.contract) if steps else ()
     # No tool is called, since the loop ends where it first asks: there need be no verifier and no programs.
     tools = Toolbox(nobody, nobody, nobody, Player(nobody, nobody, symbols) if steps else None)
-    brief = Assignment(package.manifest.name, package.read_instruction(libraries), isinstance(kind, SequentialKind))
+    brief = Assignment(
+        package.manifest.name,
+        package.read_instruction(libraries),
+        isinstance(kind, SequentialKind),
+        libraries=libraries,
+    )
     first = _FirstRequest()
     session = Conversation(brief, tools, Meter(with_defaults(allowance, package)), first)
     # Without an event loop: nothing is awaited that would wait, so that one send runs the loop to the first request.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,12 +66,14 @@ class Selected:
     Attributes:
         paths: paths of the records.
         selection: which of the rollouts are wanted.
+        believes: says of the path of a record and the record whether it may be taken for true.
         left_out: how many rollouts were left out, by reason; complete once the iteration is over.
         splits: how many rollouts were given, by split.
     """
 
     paths: Iterable[Path]
     selection: ExportSelection
+    believes: Callable[[Path, RolloutRecord], bool] = lambda _path, _record: True
     left_out: Counter[str] = field(default_factory=Counter)
     splits: Counter[str] = field(default_factory=Counter)
 
@@ -95,8 +97,12 @@ class Selected:
         seen, conversations = set(), set()
         for path in paths:
             rollout = read_rollout(path)
+            reason = self.selection.reason_against(rollout)
+            if reason is None and not self.believes(path, rollout):
+                reason = "damaged"
             # The same rollout may be found in several folders, as where runs were copied together.
-            reason = "repeated" if rollout.id in seen else self.selection.reason_against(rollout)
+            if reason is None and rollout.id in seen:
+                reason = "repeated"
             if reason is None and self.selection.distinct:
                 digest = _digest(rollout)
                 reason = "same conversation" if digest in conversations else None

@@ -6,6 +6,7 @@ import contextlib
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,9 @@ from openfingym.receipts import PublicKey, Receipt, SigningKey
 from openfingym.reports.certificate import certify
 from openfingym.reports.report import Report, make_report
 from openfingym.reports.runs import FoundRuns, find_runs
-from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
+from openfingym.results import RECEIPT, RESULT, TRAJECTORY, VERIFIED, read_run
 from openfingym.rollouts.single import run as launch
+from openfingym.trajectory import RecordedScore, RolloutRecord, RunTiming, Turn, read_rollout, write_rollout
 from openfingym.verifiers import VerifierAddress, known_logs
 from openfingym.verifiers.backing import as_believed, backing_of, read_sound_run
 from openfingym_verifier.embedded import EmbeddedVerifier
@@ -321,3 +323,66 @@ def test_a_verifier_that_changes_its_key_is_refused(tmp_path: Path, monkeypatch:
         result = launch(TASK, "naive", backend="inline", verifier=address, out=tmp_path / "runs")
     assert result.path is not None
     assert backing_of(result.path, result).backed
+
+
+def recorded(folder: Path, **score: object) -> None:
+    """Write the record of a run beside its result, as an agent with a model leaves one; it may state another score."""
+    result = read_run(folder)
+    record = RolloutRecord(
+        id=result.rollout_id,
+        task=result.task,
+        task_digest=result.task_digest,
+        data_kind=result.data_kind,
+        seed=result.seed,
+        agent=result.agent,
+        model=result.model,
+        messages=(Turn(role="user", content="Go on."), Turn(role="assistant", content="I answer.")),
+        score=RecordedScore.from_result(result).model_copy(update=score),
+        timing=RunTiming(started_at=datetime(2026, 1, 2, tzinfo=UTC), wall_s=1.0),
+    )
+    write_rollout(folder / TRAJECTORY, record)
+
+
+def test_nothing_is_learnt_from_a_forged_run(runs: Path, original: Path) -> None:
+    recorded(runs / "true")
+    out = runs.parent / "out"
+
+    def exported(*places: Path) -> tuple[int, dict[str, int], list[str]]:
+        told = invoke("export", "trajectories", *places, "--format", "native", "--out", out, "--json")
+        assert told.exit_code == 0, told.exception
+        document = json.loads(told.stdout)
+        # By the end of each reason: it begins with the folder.
+        reasons = [one["reason"].partition(": ")[2] for one in document["damaged"]]
+        return document["written"], document["left_out"], reasons
+
+    before = exported(runs)
+    assert (before[0], before[2]) == (1, [])
+    for name, folder, reason in (
+        ("edited", lambda folder: recorded(edited(original, folder)), "its receipt does not hold"),
+        ("a-forged", lambda folder: recorded(forged(original, folder)), ""),
+        ("z-forged", lambda folder: recorded(forged(original, folder)), ""),
+        ("retold", lambda folder: recorded(shutil.copytree(original, folder), reward=-1e-6), "states another score"),
+    ):
+        folder(runs / name)
+        written, left_out, reasons = exported(runs)
+        assert (written, left_out["damaged"]) == (1, 1), name
+        assert reason in reasons[0]
+        (written_to,) = out.iterdir()
+        assert read_rollout(written_to).score.reward == read_run(runs / "true").reward()
+        # Alone, or as a file, it is no training data either.
+        place = {"edited": runs / name, "retold": runs / name / TRAJECTORY}.get(name)
+        if place is not None:
+            alone = invoke("export", "trajectories", place, "--format", "native", "--out", out)
+            assert isinstance(alone.exception, UsageError)
+            assert reason in str(alone.exception)
+        else:
+            told = invoke("export", "trajectories", runs, "--format", "native", "--out", out)
+            assert "damaged, in no file: " in told.stdout
+        shutil.rmtree(runs / name)
+    # A record of the rollout in a folder without a result is held against the true result, if that is there.
+    recorded(runs / "true", reward=-1e-6)
+    (runs / "loose").mkdir()
+    (runs / "true" / TRAJECTORY).rename(runs / "loose" / TRAJECTORY)
+    alone = invoke("export", "trajectories", runs, "--format", "native", "--out", out)
+    assert "states another score" in str(alone.exception)
+    assert exported(runs / "loose")[0] == 1

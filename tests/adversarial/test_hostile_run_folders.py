@@ -57,7 +57,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 VIEW, FULL, VIEW_JSON, REPORT, PAGE, _, _, NATIVE, ATIF, OPENAI, RESUME, COLLECT = COMMANDS
 READERS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "result.json": (VIEW, PAGE, ("report", "tearsheet", "RUN"), RESUME, COLLECT),
+    "result.json": (VIEW, PAGE, ("report", "tearsheet", "RUN"), NATIVE, RESUME, COLLECT),
     "config.json": (PAGE,),
     "trajectory.json": (VIEW, VIEW_JSON, NATIVE, OPENAI),
     "output.log": (VIEW,),

@@ -17,11 +17,14 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from openfingym.agents.own_program import KeptOutput, ended_with, own_environment, without_secrets
 from openfingym.errors import UsageError
 from openfingym.rounds.forecaster import Batch, QuestionInContext, Said, said_of
+
+if TYPE_CHECKING:
+    from openfingym.results import Isolation
 
 NAME = "command"
 RECORDED = 20_000
@@ -42,6 +45,11 @@ class CommandForecaster:
     name: str = NAME
     version: str = "1"
     uses_others: bool = False
+
+    @property
+    def isolation(self) -> Isolation:
+        """``outside``: it has the rights of the user."""
+        return "outside"
 
     def forecast(self, batch: Batch) -> None:
         """See :class:`openfingym.rounds.forecaster.Forecaster`."""

@@ -24,6 +24,7 @@ from openfingym.kinds.qa_episodes import AnswerState, QuestionEpisode
 from openfingym.models.messages import Tool
 from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
+from openfingym.plugins import is_own
 from openfingym.rounds.forecaster import Batch, QuestionInContext, Said, said_of
 from openfingym.rounds.references import answer_document
 from openfingym.suites.findeepforecast.asking import MARK
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from openfingym.agents.llm.session import ModelAgent
     from openfingym.models.model import LanguageModel
     from openfingym.models.spec import ModelSpec
+    from openfingym.results import Isolation
     from openfingym.suites.suite import Lookup, Suite, SuiteQuestion
     from openfingym.verifiers.client import VerifierClient
 
@@ -84,6 +86,11 @@ class ModelForecaster:
     def name(self) -> str:
         """The agent's name with its settings, and its model's."""
         return f"{self.agent.name} with {self.spec.name}"[:LONGEST_NAME]
+
+    @property
+    def isolation(self) -> Isolation:
+        """``programs inside`` with a loop of this library, whose programs could not run outside; else ``outside``."""
+        return "programs inside" if is_own(self.agent.acts) else "outside"
 
     @property
     def method(self) -> str:

@@ -219,8 +219,9 @@ def play_rollout(
         max_calls=resources.max_calls if symbols is None or runs_blocks(setup.agent) else 0,
         pool=resources.pool,
     )
-    instruction = package.read_instruction(resources.backend.libraries())
-    brief = Assignment(package.manifest.name, instruction, isinstance(kind, SequentialKind), seed)
+    libraries = resources.backend.libraries()
+    instruction = package.read_instruction(libraries)
+    brief = Assignment(package.manifest.name, instruction, isinstance(kind, SequentialKind), seed, libraries)
     prepared = PreparedRollout(
         setup.agent,
         brief,

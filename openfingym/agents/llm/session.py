@@ -14,10 +14,12 @@ from typing import Protocol
 
 from openfingym.agents.llm.asking import ModelAsker, Sampling
 from openfingym.agents.llm.ending import Ended, EndName
+from openfingym.agents.llm.prompts import with_methods
 from openfingym.agents.llm.tools import Toolbox, ToolOutcome
 from openfingym.agents.llm.transcript import Transcript
 from openfingym.agents.llm.usefulness import Usefulness
 from openfingym.errors import ModelUnavailableError, UsageError
+from openfingym.machine import Libraries
 from openfingym.models.driven import Stopped
 from openfingym.models.messages import Completion, Message, Tool, ToolCall
 from openfingym.models.meter import Allowance, Meter
@@ -64,6 +66,8 @@ class Assignment:
     """Whether the task is stepped through."""
     seed: int = 0
     """Seed of the rollout, which the model is asked with too."""
+    libraries: Libraries | None = None
+    """The libraries that programs can import; None where it is not known where they will run."""
 
 
 class Conversation:
@@ -123,9 +127,9 @@ class Conversation:
         return self._transcript.prompt_sha256
 
     def instruct(self, text: str) -> None:
-        """Give the system message, before anything else."""
+        """Give the system message, before anything else; it names no method whose library is missing."""
         assert not self.turns, "the system message is the first"
-        self._transcript.say("system", text)
+        self._transcript.say("system", with_methods(text, self.brief.libraries))
 
     def tell(self, text: str) -> None:
         """Send the model a message, with what is left of its limits where that is little."""

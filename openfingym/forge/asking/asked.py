@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from openfingym.digests import sha256_of_text
-from openfingym.errors import ModelRefusedError, UsageError
+from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
 from openfingym.forge.asking.budget import ForgeBudget
 from openfingym.forge.asking.journal import PaperJournal
 from openfingym.forge.stage import Role
@@ -24,6 +24,9 @@ REPLY_TOKENS = 16_000
 """The most tokens of an answer, the model's reasoning included."""
 PATIENCE_S = 120.0
 """For how long a failing endpoint is tried again; then the paper fails, and the next run goes on with it."""
+
+OF_THE_PROMPT = frozenset({"context-too-long", "content-filter", "bad-call"})
+"""Reasons of refusals that are of a prompt, and of what the model makes of it; any other is a failure of ours."""
 
 
 class RoleModels:
@@ -80,10 +83,11 @@ class RoleModels:
 
     def ask(self, role: Role, purpose: str, prompt: str) -> str:
         """The text of a model's answer, as :meth:`openfingym.forge.stage.ForgeAsking.ask` gives it. If the endpoint
-        refuses the prompt, the answer is empty, and no stage can read that.
+        refuses the prompt for what it holds (:data:`OF_THE_PROMPT`), the answer is empty, and no stage can read that.
 
         Raises:
-            ModelUnavailableError: the model cannot be reached.
+            ModelUnavailableError: the model cannot be reached, or its endpoint refuses every prompt, or one in words
+                that nobody knows.
             BudgetSpentError: the budget does not allow another request.
             StoreError: the journal cannot be read or written.
         """
@@ -101,7 +105,12 @@ class RoleModels:
             # Not kept as an answer: the endpoint may take the same prompt the next time.
             except ModelRefusedError as error:
                 self.journal.add("refused", role=role, purpose=purpose, model=model.name, prompt=prompt, why=str(error))
-                return ""
+                if error.reason in OF_THE_PROMPT:
+                    return ""
+                # Settings, or what nobody knows: no paper is refused for that.
+                raise ModelUnavailableError(
+                    f"{model.name}: {error}; check the model's name, its limits and the account, and run it again"
+                ) from error
             # Where the endpoint counted no tokens there is no cost, and a limit on money would not see the answer.
             if completion.cost_usd is None and self.budget.usd is not None:
                 cost = self._prices.cost_usd(model.name, completion.usage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -122,6 +122,16 @@ class Forecasts:
     def count(self) -> int:
         """How many forecasts there are."""
         return len(self.loss)
+
+    def of_forecasters(self, kept: NDArray[np.bool_]) -> Forecasts:
+        """The forecasts of some forecasters; the places of all forecasters, and all questions, stay as they are.
+
+        Args:
+            kept: which forecasters to keep, bool[forecasters].
+        """
+        chosen = kept[self.forecaster]
+        columns = {name: getattr(self, name)[chosen] for name in COLUMNS}
+        return replace(self, **columns, intervals=self.intervals[kept[self.intervals[:, 0].astype(np.int64)]])
 
     def of(self, asked: NDArray[np.bool_]) -> Forecasts:
         """The forecasts of some questions, and these questions alone.

@@ -11,6 +11,7 @@ from openfingym.reports.charts import Scale, shown
 from openfingym.reports.forecasts.columns import ForecasterId, short_names
 from openfingym.reports.forecasts.drawings import diagrams, skill_by_week
 from openfingym.reports.forecasts.estimates import BlockEstimate
+from openfingym.reports.forecasts.isolation import isolation_notes, with_marks
 from openfingym.reports.forecasts.report import ForecasterRow, ForecastReport, Track
 from openfingym.reports.forecasts.standings import ForecasterPair, ForecasterStanding
 from openfingym.reports.page import document, kind_notice
@@ -63,13 +64,21 @@ def render(report: ForecastReport) -> str:
         count=report.forecasters,
         facts=_facts(report),
         tracks=[_track(track) for track in report.tracks],
+        isolation=board_notes(report),
         seed=report.seed,
     )
 
 
 def labels(track: Track) -> dict[ForecasterId, str]:
     """The short names of a track's forecasters."""
-    return short_names([row.forecaster for row in track.rows])
+    isolations = {row.forecaster: row.isolation for row in track.rows}
+    return with_marks(short_names(list(isolations)), isolations)
+
+
+def board_notes(report: ForecastReport) -> tuple[str, ...]:
+    """What the board of a report says about the isolation of its forecasters."""
+    isolations = {row.forecaster: row.isolation for track in report.tracks for row in track.rows}
+    return isolation_notes(isolations, report.left_out)
 
 
 def _facts(report: ForecastReport) -> dict[str, str]:

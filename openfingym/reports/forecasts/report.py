@@ -15,6 +15,7 @@ from openfingym.reports.forecasts.columns import DATA_KINDS, ForecasterId, Forec
 from openfingym.reports.forecasts.difficulty import components, normal_equations
 from openfingym.reports.forecasts.estimates import NOTHING, BlockEstimate, ratio
 from openfingym.reports.forecasts.figures import Figures, Slice, figures_of, slices_of
+from openfingym.reports.forecasts.isolation import StatedIsolation, is_isolated
 from openfingym.reports.forecasts.reading import TRACKS, Where, attempt_weights, read_forecasts
 from openfingym.reports.forecasts.standings import ForecasterPair, ForecasterStanding, pairs_of, standings_of
 from openfingym.reports.forecasts.sums import SMALLEST, Sums, blocks_of, sums_of
@@ -22,9 +23,11 @@ from openfingym.reports.statistics import FEWEST_UNITS
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from openfingym.results import Isolation
 
     Floats = NDArray[np.float64]
 
@@ -69,6 +72,8 @@ class ForecasterRow:
     """Calibration of its probabilities; None in other tracks than ``events``."""
     interval: IntervalFigures | None
     """Figures on its intervals; None in other tracks than ``intervals``."""
+    isolation: Isolation | None
+    """What of it ran in isolation, as whoever played the series states it; None where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,8 @@ class ForecastReport:
     as one forecast."""
     where: dict[str, list[str]]
     """Which forecasts were chosen, as patterns by column."""
+    left_out: tuple[ForecasterId, ...]
+    """The forecasters of which something ran outside isolation, or may have, where only isolated ones were wanted."""
     seed: int
     """Seed of the bootstrap."""
 
@@ -136,7 +143,14 @@ class ForecastReport:
         return render(self)
 
 
-def forecast_report(ledger: Path, *, where: Where | None = None, seed: int = 0) -> ForecastReport:
+def forecast_report(
+    ledger: Path,
+    *,
+    where: Where | None = None,
+    seed: int = 0,
+    folders: Iterable[Path] = (),
+    isolated_only: bool = False,
+) -> ForecastReport:
     """Report on the scored forecasts of a ledger.
 
     Args:
@@ -145,12 +159,21 @@ def forecast_report(ledger: Path, *, where: Where | None = None, seed: int = 0) 
             ``agent``, ``version`` or ``principal`` a name or several, in which ``*`` stands for any text and ``?`` for
             any character; None for all forecasts.
         seed: seed of the bootstrap; the same ledger and seed give the same report.
+        folders: folders of series, whose records state what of their forecasters ran in isolation.
+        isolated_only: whether to leave out forecasters of which something ran outside isolation, or may have, but for
+            the references, which ticks enter. What is counted is what remains.
 
     Raises:
         StoreError: there is no ledger, or it cannot be read.
         UsageError: ``where`` names a column by which forecasts cannot be chosen.
     """
     forecasts = read_forecasts(Path(ledger), where)
+    isolations = _isolations(forecasts, StatedIsolation.of_series(folders))
+    left_out: tuple[ForecasterId, ...] = ()
+    if isolated_only:
+        left_out = tuple(who for who, isolation in isolations.items() if not is_isolated(who, isolation))
+        kept = np.array([who not in left_out for who in forecasts.forecasters], dtype=np.bool_)
+        forecasts = forecasts.of_forecasters(kept)
     questions = forecasts.questions
     tracks = []
     form = np.array([list(TRACKS).index(name) for name in questions.form.names], dtype=np.int64)
@@ -165,7 +188,7 @@ def forecast_report(ledger: Path, *, where: Where | None = None, seed: int = 0) 
         for number, name in enumerate(names):
             asked = (track == number) & (questions.data_kind == code)
             if asked[forecasts.question].any():
-                tracks.append(_track(kind, name, forecasts.of(asked), attended, seed))
+                tracks.append(_track(kind, name, forecasts.of(asked), attended, isolations, seed))
     return ForecastReport(
         tuple(tracks),
         forecasts.count,
@@ -173,8 +196,20 @@ def forecast_report(ledger: Path, *, where: Where | None = None, seed: int = 0) 
         len(np.unique(forecasts.forecaster)),
         round(forecasts.count - float(forecasts.weight.sum())),
         {name: [chosen] if isinstance(chosen, str) else list(chosen) for name, chosen in (where or {}).items()},
+        left_out,
         seed,
     )
+
+
+def _isolations(forecasts: Forecasts, stated: StatedIsolation) -> dict[ForecasterId, Isolation | None]:
+    """What is stated of each forecaster that has a forecast, over all rounds in which it has one."""
+    names, people = forecasts.questions.round.names, forecasts.forecasters
+    attended = np.zeros((len(people), len(names)), dtype=np.bool_)
+    attended[forecasts.forecaster, forecasts.questions.round.codes[forecasts.question]] = True
+    answered: dict[int, list[str]] = {}
+    for place, code in np.argwhere(attended).tolist():
+        answered.setdefault(place, []).append(names[code])
+    return {people[place]: stated.of(people[place], some) for place, some in answered.items()}
 
 
 def _first_of_each(forecasters: Sequence[ForecasterId], places: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -192,7 +227,14 @@ def _first_of_each(forecasters: Sequence[ForecasterId], places: NDArray[np.intp]
     return places[np.argsort(turns, kind="stable")[:MOST_RANKED]]
 
 
-def _track(kind: str, name: str, forecasts: Forecasts, attended: NDArray[np.bool_], seed: int) -> Track:
+def _track(
+    kind: str,
+    name: str,
+    forecasts: Forecasts,
+    attended: NDArray[np.bool_],
+    isolations: Mapping[ForecasterId, Isolation | None],
+    seed: int,
+) -> Track:
     """Report on one track.
 
     Args:
@@ -200,6 +242,7 @@ def _track(kind: str, name: str, forecasts: Forecasts, attended: NDArray[np.bool
         name: name of the track.
         forecasts: the forecasts of the track.
         attended: whether each forecaster takes part in each round, by the code of the round, bool[forecasters, rounds].
+        isolations: what of each forecaster ran in isolation.
         seed: seed of the bootstrap.
     """
     blocks = blocks_of(forecasts.questions)
@@ -236,6 +279,7 @@ def _track(kind: str, name: str, forecasts: Forecasts, attended: NDArray[np.bool
                 *(estimates or (_point(figures.loss), _point(figures.skill), _point(figures.market_skill), NOTHING)),
                 calibrated.get(place),
                 covered.get(place),
+                isolations[who],
             )
         )
     present = np.unique(blocks.codes[np.unique(forecasts.question)])

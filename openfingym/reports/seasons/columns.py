@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -148,6 +148,16 @@ class SeasonColumns:
         subjects = dict.fromkeys(question.subject for question in self.questions)
         places = {subject: place for place, subject in enumerate(subjects)}
         return np.array([places[question.subject] for question in self.questions], dtype=np.intp)
+
+    def of(self, kept: Flags) -> SeasonColumns:
+        """The same questions with some of the forecasters alone.
+
+        Args:
+            kept: which forecasters to keep, bool[forecasters].
+        """
+        people = tuple(who for who, stays in zip(self.forecasters, kept.tolist(), strict=True) if stays)
+        matrices = {name: getattr(self, name)[kept] for name in ("forecast", "correct", "loss", "took_part")}
+        return replace(self, forecasters=people, **matrices)
 
     def where(self, **wanted: str) -> Flags:
         """Whether the named fields of each question have these values, bool[questions]."""

@@ -12,14 +12,16 @@ import numpy as np
 
 from openfingym.models.cutoffs import Standing, last_day, standing
 from openfingym.reports.forecasts.calibration import Calibration, calibration
+from openfingym.reports.forecasts.recorded import OPERATORS
 from openfingym.reports.seasons.clusters import NOTHING, ClusteredEstimate, estimate
-from openfingym.reports.seasons.records import OPERATORS, AgentRecords, MethodOf, SeasonRecords
+from openfingym.reports.seasons.records import AgentRecords, MethodOf, SeasonRecords
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.reports.forecasts.columns import ForecasterId
     from openfingym.reports.seasons.columns import SeasonColumns
+    from openfingym.results import Isolation
 
     Flags = NDArray[np.bool_]
 
@@ -86,6 +88,8 @@ class SeasonRow:
     """The forecaster."""
     how: MethodOf
     """Its method and its models."""
+    isolation: Isolation | None
+    """What of it ran in isolation, as whoever played the series states it; None where that is not known."""
     weeks: int
     """Number of rounds with scored questions in which it took part."""
     asked: int
@@ -173,6 +177,7 @@ def _row(season: SeasonColumns, records: SeasonRecords, line: int, references: l
     return SeasonRow(
         forecaster=who,
         how=how,
+        isolation=isolation_in(season, records, line),
         weeks=len(np.unique(season.week_codes[judged])),
         asked=int(judged.sum()),
         answered=int(answered.sum()),
@@ -187,6 +192,13 @@ def _row(season: SeasonColumns, records: SeasonRecords, line: int, references: l
         cost=None if known is None else _cost(known),
         contamination=_contamination(season, how, judged),
     )
+
+
+def isolation_in(season: SeasonColumns, records: SeasonRecords, line: int) -> Isolation | None:
+    """What of the forecaster in a row of the matrices ran in isolation; None where that is not known of a round."""
+    asked = np.flatnonzero(season.took_part[line]).tolist()
+    rounds = {season.questions[place].name.rsplit("/", 2)[0] for place in asked}
+    return records.isolation.of(season.forecasters[line], rounds)
 
 
 def _cost(records: AgentRecords) -> SeasonCost:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import UsageError
+from openfingym.reports.seasons.figures import isolation_in
 from openfingym.reports.seasons.reading import read_season as read
 from openfingym.reports.seasons.records import SeasonRecords
 
@@ -41,6 +42,7 @@ COLUMNS = {
     "principal": "string",
     "method": "string",
     "model": "string",
+    "isolation": "string",
     "answered": "boolean",
     "record": "string",
     "forecast": "float64",
@@ -97,8 +99,8 @@ def _rows(season: SeasonColumns, records: SeasonRecords) -> Iterator[tuple[objec
     ]
     for line, who in enumerate(season.forecasters):
         how, known = records.method(who), records.of(who)
-        states = {} if known is None else known.states
-        mine = (who.agent, who.version, who.principal, how.method, ", ".join(how.models))
+        states, stated = {} if known is None else known.states, isolation_in(season, records, line)
+        mine = (who.agent, who.version, who.principal, how.method, ", ".join(how.models), stated)
         for place in np.flatnonzero(season.took_part[line]).tolist():
             question, forecast = season.questions[place], float(season.forecast[line, place])
             judged = question.is_scored
@@ -112,4 +114,4 @@ def _rows(season: SeasonColumns, records: SeasonRecords) -> Iterator[tuple[objec
                 float(season.lost[line, place]) if judged else np.nan,
             )
     for place in np.flatnonzero(~season.took_part.any(axis=0)).tolist():
-        yield (*asked[place], None, None, None, None, None, None, "", np.nan, np.nan, np.nan)
+        yield (*asked[place], None, None, None, None, None, None, None, "", np.nan, np.nan, np.nan)

@@ -12,6 +12,7 @@ from openfingym.kinds.plots.plot import LinePlot, PlotCurve
 from openfingym.reports.charts import Scale, shown
 from openfingym.reports.forecasts.columns import ForecasterId, short_names
 from openfingym.reports.forecasts.drawings import MOST_DRAWN, reliability_diagram
+from openfingym.reports.forecasts.isolation import isolation_notes, with_marks
 from openfingym.reports.page import document, kind_notice
 from openfingym.reports.plots import drawing
 from openfingym.reports.seasons.accuracy_grids import (
@@ -39,6 +40,8 @@ from openfingym.version import __version__
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+    from openfingym.results import Isolation
 
 KINDS = {
     "real": "Real questions, asked and answered before anybody knew their truth.",
@@ -84,7 +87,17 @@ def render(report: SeasonReport) -> str:
 
 def labels(season: DataKindReport) -> dict[ForecasterId, str]:
     """The names of a season's forecasters, no longer than is needed to distinguish them."""
-    return short_names([row.forecaster for row in season.rows])
+    return with_marks(short_names([row.forecaster for row in season.rows]), _isolations(season))
+
+
+def board_notes(season: DataKindReport) -> tuple[str, ...]:
+    """What the board of a season says about the isolation of its forecasters."""
+    return isolation_notes(_isolations(season), season.left_out)
+
+
+def _isolations(season: DataKindReport) -> dict[ForecasterId, Isolation | None]:
+    """What is stated of the isolation of each forecaster."""
+    return {row.forecaster: row.isolation for row in season.rows}
 
 
 def _facts(report: SeasonReport) -> dict[str, str]:
@@ -125,6 +138,7 @@ def _season(season: DataKindReport) -> dict[str, object]:
         "id": season.data_kind,
         "notice": kind_notice(season.data_kind, KINDS),
         "facts": season_facts(season),
+        "isolation": board_notes(season),
         "bars": _bars(season, names, tones),
         "ruler": [(f"{place}%", f"{place}%") for place in (0, 25, 50, 75, 100)],
         "grids": {grid.key: _unless_empty(grid) for grid in grids},

@@ -1,28 +1,25 @@
 """Reading the records of a season's agents: methods and models, costs, and answers that could not be read.
 
-There is a line of JSON for each question and each try, in ``<folder of the series>/<week>/records/<agent>.jsonl``, and
-for later passes in the same places below ``<folder of the series>/passes/<number>``.
 Forecasts are scored from the ledger, never from these records.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import UsageError
 from openfingym.models.cutoffs import require_cutoff
-from openfingym.rounds.book import PASSES
+from openfingym.reports.forecasts.isolation import StatedIsolation
+from openfingym.reports.forecasts.recorded import OPERATORS, UNRECORDED, record_files, record_lines
 from openfingym.rounds.passes import first_name
 
 if TYPE_CHECKING:
     from openfingym.reports.forecasts.columns import ForecasterId
 
-FOLDER = "records"
 METHODS: Mapping[str, str] = {
     "T": "LLM (Thinking)",
     "T+S": "LLM (Thinking + Search)",
@@ -33,10 +30,6 @@ METHODS: Mapping[str, str] = {
 """Headings of the classes of methods in the order of the paper's tables, by their names in records."""
 FAILED = "error"
 """State of a try that failed by an infrastructure error, which does not count as taking part in a round."""
-UNRECORDED = frozenset({"naive", "market-implied"})
-"""Programs that ticks enter themselves, of which there are no records."""
-OPERATORS = frozenset({"operator", "local"})
-"""Principals whose agents have records; other principals may use the same names for agents."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +84,10 @@ class SeasonRecords:
         """How many lines could not be read, such as one that is being written."""
         self.proposals: Mapping[str, str] = {} if folder is None else _proposals(folder)
         """The verdict that was proposed for each question in the series' queue of verdicts, by the question's id."""
-        for path in _files(folder) if folder is not None else ():
-            for line in _lines(path):
+        self.isolation = StatedIsolation()
+        """What the lines state of the isolation of the agents."""
+        for path in record_files(folder) if folder is not None else ():
+            for line in record_lines(path):
                 if line is None or not self._add(path.parent.parent.name, line):
                     self.damaged += 1
 
@@ -125,6 +120,7 @@ class SeasonRecords:
         question, agent, version, state = (line.get(key) for key in ("question", "agent", "version", "state"))
         if not all(isinstance(value, str) for value in (question, agent, version, state)):
             return False
+        self.isolation.add(line)
         records = self._agents.setdefault((str(agent), str(version)), AgentRecords())
         # What states neither a method nor a model is a program.
         records.methods.add(str(line.get("method") or ("" if line.get("model") else "program")))
@@ -142,15 +138,6 @@ class SeasonRecords:
         records.cost_usd = _more(records.cost_usd, line.get("cost_usd"))
         records.seconds = _more(records.seconds, line.get("seconds"))
         return True
-
-
-def _files(folder: Path) -> list[Path]:
-    """The files of records of a series, of all passes."""
-    return [
-        path
-        for place in (folder, *sorted(folder.glob(f"{PASSES}/*")))
-        for path in sorted(place.glob(f"*/{FOLDER}/*.jsonl"))
-    ]
 
 
 def _proposals(folder: Path) -> dict[str, str]:
@@ -173,22 +160,3 @@ def _cutoff(text: object) -> str | None:
         return require_cutoff(text) if isinstance(text, str) else None
     except UsageError:
         return None
-
-
-def _lines(path: Path) -> Iterator[Mapping[str, Any] | None]:
-    """The objects of a file of JSON lines; None for each line that is not one, and for a file that cannot be read."""
-    try:
-        texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        yield None
-        return
-    for text in texts:
-        try:
-            line = json.loads(text) if text.strip() else None
-        # The last line may be half written: agents may be running.
-        except ValueError:
-            line = None
-        if isinstance(line, dict):
-            yield line
-        elif text.strip():
-            yield None

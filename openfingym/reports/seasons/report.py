@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from openfingym.questions.question import utc_text
+from openfingym.reports.forecasts.isolation import is_isolated
 from openfingym.reports.forecasts.report import plain
 from openfingym.reports.seasons.comparisons import SeasonPair, SeasonRank, pairs_of, ranks_of
 from openfingym.reports.seasons.composition import (
@@ -19,7 +22,7 @@ from openfingym.reports.seasons.composition import (
     strata_of,
     void_reasons,
 )
-from openfingym.reports.seasons.figures import SeasonRow, SeasonSlice, rows_of, slices_of
+from openfingym.reports.seasons.figures import SeasonRow, SeasonSlice, isolation_in, rows_of, slices_of
 from openfingym.reports.seasons.mistakes import MistakeGroup, mistakes_of
 from openfingym.reports.seasons.reading import read_season
 from openfingym.reports.seasons.records import SeasonRecords
@@ -27,6 +30,7 @@ from openfingym.reports.statistics import FEWEST_UNITS
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
+    from openfingym.reports.forecasts.columns import ForecasterId
     from openfingym.reports.seasons.columns import SeasonColumns
     from openfingym.suites.findeepforecast.truth.verdicts import Agreement
 
@@ -86,6 +90,8 @@ class DataKindReport:
     """The comparison of every two forecasters."""
     mistakes: tuple[MistakeGroup, ...]
     """The errors of each forecaster, by track and level."""
+    left_out: tuple[ForecasterId, ...]
+    """The forecasters of which something ran outside isolation, or may have, where only isolated ones were wanted."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,9 @@ class SeasonReport:
         return render(self)
 
 
-def season_report(ledger: Path, series: str, *, title: str = "", folder: Path | None = None) -> SeasonReport:
+def season_report(
+    ledger: Path, series: str, *, title: str = "", folder: Path | None = None, isolated_only: bool = False
+) -> SeasonReport:
     """Report on the season of a series.
 
     Args:
@@ -127,18 +135,23 @@ def season_report(ledger: Path, series: str, *, title: str = "", folder: Path | 
         series: name of the series.
         title: title of the series; its name if this is empty.
         folder: folder of the series, with the records of its agents' runs; None if there is none.
+        isolated_only: whether to leave out forecasters of which something ran outside isolation, or may have, but for
+            the references, which ticks enter. What is counted is what remains.
 
     Raises:
         StoreError: there is no ledger, or it cannot be read.
     """
     records = SeasonRecords(folder)
-    seasons = tuple(_season(columns, records) for columns in read_season(ledger, series, records))
+    seasons = tuple(
+        _season(columns, records, isolated_only=isolated_only) for columns in read_season(ledger, series, records)
+    )
     forecasts = sum(row.answered for season in seasons for row in season.rows)
     return SeasonReport(series, title or series, seasons, forecasts, records.damaged)
 
 
-def _season(columns: SeasonColumns, records: SeasonRecords) -> DataKindReport:
+def _season(columns: SeasonColumns, records: SeasonRecords, *, isolated_only: bool) -> DataKindReport:
     """The report on the questions of one kind of data."""
+    columns, left_out = _isolated(columns, records) if isolated_only else (columns, ())
     rows, pairs = rows_of(columns, records), pairs_of(columns)
     ranks = ranks_of(columns, rows, pairs)
     by_forecaster = {row.forecaster: row for row in rows}
@@ -167,4 +180,13 @@ def _season(columns: SeasonColumns, records: SeasonRecords) -> DataKindReport:
         slices=tuple(slices_of(columns)),
         pairs=tuple(pairs),
         mistakes=tuple(mistakes_of(columns)),
+        left_out=left_out,
     )
+
+
+def _isolated(columns: SeasonColumns, records: SeasonRecords) -> tuple[SeasonColumns, tuple[ForecasterId, ...]]:
+    """The columns with isolated forecasters and references alone, and the forecasters that are left out."""
+    people = columns.forecasters
+    kept = [is_isolated(who, isolation_in(columns, records, line)) for line, who in enumerate(people)]
+    left_out = tuple(who for who, stays in zip(people, kept, strict=True) if not stays)
+    return columns.of(np.array(kept, dtype=np.bool_)), left_out

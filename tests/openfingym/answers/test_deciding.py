@@ -405,3 +405,38 @@ def test_why_an_answer_is_wrong_is_said_in_words() -> None:
         "value: no date as fine as the right one in the answer",
         "value: neither yes nor no in the answer",
     ]
+
+
+@pytest.mark.parametrize(
+    ("beside", "outcome"),
+    [
+        ("", "right"),
+        ("Or see the annual report.", "right"),
+        ("The revenue of 2019 was 70 million USD.", "right"),
+        ("Or the revenue may be 70 million USD.", "undecided"),
+        ("Alternatively, net income: 3.4 million USD.", "undecided"),
+    ],
+)
+def test_a_value_in_words_of_doubt_beside_the_json_is_another_answer(beside: str, outcome: str) -> None:
+    revenue = Part("revenue", "number", 62.57, "million USD", decimals=2)
+    income = Part("net income", "number", -3.4, "million USD", decimals=1)
+    answer = '{"revenue": "62.57 million USD", "net income": "-3.4 million USD"}'
+    for text in (f"{answer}\n{beside}", f"{beside}\n{answer}"):
+        assert decide(Reference((revenue, income)), text).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ('["62.57 million USD", "-3.4 million USD"]', "right"),
+        ('["-3.4 million USD", "62.57 million USD"]', "wrong"),
+        # A list of lists or of objects has no place for each part.
+        ('[["62.57 million USD"], ["-3.4 million USD"]]', "undecided"),
+        ('[{"x": "62.57 million USD"}, {"y": "-3.4 million USD"}]', "undecided"),
+        ('["62.57 million USD"]', "undecided"),
+    ],
+)
+def test_a_list_says_by_its_places_which_value_is_for_which_part(answer: str, outcome: str) -> None:
+    revenue = Part("revenue", "number", 62.57, "million USD", decimals=2)
+    income = Part("net income", "number", -3.4, "million USD", decimals=1)
+    assert decide(Reference((revenue, income)), answer).outcome == outcome

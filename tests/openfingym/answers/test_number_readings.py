@@ -264,3 +264,30 @@ def test_a_short_answer_is_read_as_a_long_one_is(answer: str) -> None:
     # The blank line makes the text one that is not short; places are those of the text all the same.
     short, careful = numbers_of(cleaned(answer)), numbers_of(f"{cleaned(answer)}\n ")
     assert short == careful
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ("(3.4) million USD", "r"),
+        ("$ (3.4) million", "r"),
+        ("(3.4) million EUR", "w"),  # the currency behind the bracket is the number's
+        ("€(3.4) million", "w"),
+        ("the income ($3.4 million)", "u"),  # a remark or a loss
+        ("net income was USD -3.4 million", "r"),
+        ("net income was -USD 3.4 million", "r"),
+        ("AUSD 3.4 million", "u"),  # of a word that ends as a currency does nothing is known
+    ],
+)
+def test_what_stands_around_brackets(answer: str, outcome: str) -> None:
+    assert outcomes(answer, LOSS) == outcome
+
+
+def test_a_number_is_said_again_or_made_of_two_only_in_forms_that_are_known() -> None:
+    assert outcomes("0.59% (59 bps)", FELL, ROSE) == "wr"
+    for answer, said in (("3亿5000万美元", 350.0), ("3亿5亿美元", None), ("5000万3亿美元", None)):
+        for value in (300.0, 350.0, 500.0, 800.0):
+            assert (outcomes(answer, one(value, "million USD", "revenue")) == "r") == (value == said)
+    balance = one(-62.57, "USD", "balance")
+    for answer, outcome in (("62.57-$", "r"), ("62.57-", "r"), ("62.57-€", "w"), ("62.57-%", "w")):
+        assert outcomes(answer, balance) == outcome, answer

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from openfingym.answers import Part, Reference, expected, pack, unpack
+from openfingym.answers import Part, Reference, decide, expected, pack, unpack
 from openfingym.errors import UsageError
 
 TABLE = Reference(
@@ -58,6 +58,13 @@ def test_the_scale_is_read_from_the_unit() -> None:
         ({"type": "number", "value": 1.0, "rule": "between", "low": 2.0, "high": 1.0}, "above high"),
         ({"type": "number", "value": 1.0, "rule": "within"}, "tolerance"),
         ({"type": "number", "value": 1.0, "rule": "near"}, "near"),
+        ({"type": "number", "value": 1.0, "rule": "within", "tolerance": -0.1}, "must not be negative"),
+        ({"type": "number", "value": 1.0, "rule": "within", "tolerance": float("inf")}, "must be finite"),
+        ({"type": "number", "value": 1.0, "scale": -1.0}, "must not be negative"),
+        ({"type": "number", "value": 1.0, "scale": float("inf")}, "must not be negative"),
+        ({"type": "number", "value": 1.0, "decimals": 13}, "expected 0 to 12"),
+        ({"type": "number", "value": 1.0, "decimals": -1}, "expected 0 to 12"),
+        ({"type": "number", "value": 1.0, "places": 13}, "expected 0 to 12"),
         ({"type": "date", "value": "03/04/2024"}, "no date"),
         ({"type": "yes_no", "value": "yes"}, "True nor False"),
         ({"type": "text", "value": " "}, "no text"),
@@ -75,3 +82,26 @@ def test_a_part_that_makes_no_sense_is_refused(arguments: dict[str, object], fou
 def test_what_is_no_reference_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         Reference.from_json(text)
+
+
+def test_the_answer_of_a_reference_is_right() -> None:
+    number, flag = Part("revenue", "number", 62.57, "million USD", decimals=2), Part("raised", "yes_no", False)
+    city = Part("city", "text", "Kunming")
+    for reference in (
+        Reference((number,)),
+        Reference((flag,)),
+        Reference((number, city)),
+        Reference(rows=((city,), (Part("city", "text", "Dali"),))),
+        Reference(rows=((city, number), (Part("city", "text", "Dali"), number))),
+    ):
+        assert decide(reference, reference.answer()).outcome == "right", reference.answer()
+    assert Reference(text="Because of the tariff.").answer() == "Because of the tariff."
+    for parts, rows, found in (
+        ((number,), ((city,),), "found both"),
+        ((), (), "is empty"),
+        ((city, city), (), "one name"),
+        ((), ((city,), (number,)), "different parts"),
+        ((), ((city, number), (city,)), "different parts"),
+    ):
+        with pytest.raises(UsageError, match=found):
+            Reference(parts, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,14 @@ from openfingym.models import Message, Tool, ToolCall, Usage
 from openfingym.models.streaming import StreamedAnswer
 from openfingym.models.testing.answers import answer
 from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
-from openfingym.models.wire import MalformedAnswer, read_answer, request_body
+from openfingym.models.wire import (
+    ASKING_FOR_TOKENS,
+    BlockedAnswer,
+    MalformedAnswer,
+    read_answer,
+    request_body,
+    request_message,
+)
 
 
 def _answer(message: dict[str, object], **more: object) -> dict[str, object]:
@@ -67,8 +75,45 @@ def test_contents_in_parts_and_reasoning() -> None:
 def test_thoughts_that_stand_in_the_answer(content: str, reasoning: str | None, said: str) -> None:
     found = read_answer(_answer({"content": content})).message
     assert (found.reasoning, found.content) == (reasoning, said)
+    # What was taken apart can go back as it was said.
+    assert (found.said, found.thought_aloud) == ((None, False) if reasoning is None else (content, True))
+    assert found.as_said().content == content
     told_apart = read_answer(_answer({"content": content, "reasoning_content": "Hm."})).message
     assert (told_apart.reasoning, told_apart.content) == ("Hm.", content)
+    assert (told_apart.said, told_apart.thought_aloud) == (None, False)
+
+
+def test_the_result_of_a_call_says_of_which() -> None:
+    told = {"role": "tool", "content": "ok", "tool_call_id": "c"}
+    assert request_message(Message("tool", "ok", tool_call_id="c")) == told
+    assert request_message(Message("tool", "ok")) == told | {"tool_call_id": ""}
+
+
+def test_thoughts_go_back_in_the_field_that_they_came_in_or_where_they_are_wanted() -> None:
+    said = {"role": "assistant", "content": "Yes."}
+    thought = Message("assistant", "Yes.", reasoning="Hm.")
+    assert request_message(thought) == said
+    assert request_message(thought, reasoning=True) == said | {"reasoning_content": "Hm."}
+    assert request_message(replace(thought, reasoning_field="reasoning")) == said | {"reasoning": "Hm."}
+    # One that came with the message, and is not read here, is not sent twice.
+    kept = replace(thought, fields={"reasoning": [{"text": "Hm."}]})
+    assert request_message(kept, reasoning=True) == said | {"reasoning": [{"text": "Hm."}]}
+
+
+def test_an_answer_of_nothing_with_a_prompt_that_was_counted_is_a_block() -> None:
+    for counts, blocked in (((5, 0), True), ((5, 3), False), ((0, 0), False), ((5, None), False)):
+        usage = dict(zip(("prompt_tokens", "completion_tokens"), counts, strict=True))
+        with pytest.raises(MalformedAnswer) as caught:
+            read_answer({"choices": [], "usage": usage})
+        assert isinstance(caught.value, BlockedAnswer) is blocked, counts
+
+
+def test_a_probability_that_is_none_drops_them_all() -> None:
+    assert ASKING_FOR_TOKENS == {"logprobs": True, "return_token_ids": True}
+    for second, kept in ((-2.0, (-1.0, -2.0)), ("x", ()), (None, ()), (1e12, ()), (-1e12, ())):
+        choice = {"message": {"content": "ab"}, "finish_reason": "stop"}
+        choice["logprobs"] = {"content": [{"logprob": -1.0}, {"logprob": second}]}
+        assert read_answer({"choices": [choice]}).tokens.logprobs == kept, second
 
 
 def test_usage_in_detail() -> None:

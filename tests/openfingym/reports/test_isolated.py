@@ -14,14 +14,14 @@ from click.testing import CliRunner, Result
 import openfingym
 from openfingym.agents import resolve
 from openfingym.cli import cli
-from openfingym.cli.rollout_tables import LEAST_ISOLATED, _ended
+from openfingym.cli.rollout_tables import _ended
 from openfingym.cli.run_results import print_results
 from openfingym.errors import UsageError
 from openfingym.reports.html import render
 from openfingym.reports.report import make_report
 from openfingym.reports.rollout.pages import write_pages
 from openfingym.reports.runs import find_runs
-from openfingym.results import ISOLATION_IN_WORDS, RolloutResult, RolloutResults, read_run
+from openfingym.results import ISOLATION_IN_WORDS, LEAST_ISOLATED, RolloutResult, RolloutResults, read_run
 from openfingym.results.faults import fault_of
 from tests.openfingym.reports.made import runs, scored, write
 

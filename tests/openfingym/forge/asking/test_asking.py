@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from openfingym.errors import BudgetSpentError, UsageError
+from openfingym.errors import (
+    BudgetSpentError,
+    ModelRefusedError,
+    ModelUnavailableError,
+    RefusalReason,
+    UsageError,
+)
 from openfingym.forge.asking import (
     CodeLimits,
     PaperJournal,
@@ -101,6 +108,24 @@ def test_a_budget_of_money_needs_a_price(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no price is known"):
         RoleModels(tmp_path, "a-model-of-no-price", base_url="http://localhost:1/v1", budget_usd=1.0)
     RoleModels(tmp_path, "stand-in/competent", budget_usd=1.0)
+
+
+def test_only_a_refusal_of_the_prompt_is_an_answer(tmp_path: Path) -> None:
+    for reason in get_args(RefusalReason):
+
+        def refuse(*_: object, reason: RefusalReason = reason) -> str:
+            raise ModelRefusedError("temperature must be 1", reason=reason)
+
+        models = RoleModels(tmp_path / reason, from_function("m", refuse))
+        if reason in {"context-too-long", "content-filter", "bad-call"}:
+            assert models.ask("generator", "any", "prompt") == ""
+        else:
+            with pytest.raises(ModelUnavailableError, match="m: temperature must be 1; check"):
+                models.ask("generator", "any", "prompt")
+        # Neither is kept as an answer: the next run asks again.
+        (entry,) = models.journal.entries()
+        assert (entry["kind"], entry["why"]) == ("refused", "temperature must be 1")
+        models.close()
 
 
 def test_a_stand_in_is_asked_from_any_thread(tmp_path: Path) -> None:
