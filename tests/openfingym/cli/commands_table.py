@@ -183,7 +183,7 @@ COMMANDS: Mapping[str, Command] = {
             "--end 2024-01-02": ("data.sources.catalog.pull end=datetime.date(2024, 1, 2)",),
             "--refresh": ("data.sources.catalog.pull refresh=True",),
             "--mirror zzmirror": ("data.sources.catalog.pull base_url='zzmirror'",),
-            "--json": ("cli.render.print_json value=<data.sources.catalog.pull.record>",),
+            "--json": ("cli.render.print_json value={<data.sources.catalog.pull.record.keys[]>",),
         },
     ),
     "data verify": Command(

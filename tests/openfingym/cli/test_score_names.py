@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from openfingym.cli import cli
 from openfingym.cli.report_baselines import COLUMNS
 from openfingym.cli.run_results import print_results
-from openfingym.cli.view import view
 from tests.openfingym.reports.made import scored, write
 
 RESULT = scored(0.8, total_interval=(0.01, 0.2), relative_interval=(0.7, 0.9))
@@ -29,5 +29,5 @@ def test_where_a_run_ends(tmp_path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 def test_where_a_run_is_viewed(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder,) = write(tmp_path, RESULT)
-    view.main([str(folder)], standalone_mode=False)
+    cli.main(["view", str(folder)], standalone_mode=False)
     assert "skill 0.2 [0.1, 0.3], total 0.08 [0.01, 0.2]" in capsys.readouterr().out

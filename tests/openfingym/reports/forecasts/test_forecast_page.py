@@ -9,7 +9,7 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from openfingym.cli.ledger import ledger as ledger_command
+from openfingym.cli import cli
 from openfingym.reports.forecasts import forecast_report
 from scripts.simulated_season import write_season
 from tests.openfingym.reports.browser import opened
@@ -48,13 +48,12 @@ def test_a_page_of_questions_of_no_name_and_of_one_forecast_is_whole(tmp_path):
 
 
 def test_the_command_prints_ranks_and_writes_a_page(season, tmp_path):
-    command = ["report", "--state-folder", str(season), "--where", "category=rates", "--where", "category=crypto"]
-    found = CliRunner().invoke(
-        ledger_command, [*command, "--html", str(tmp_path / "page.html")], catch_exceptions=False
-    )
+    where = ["--where", "category=rates", "--where", "category=crypto"]
+    command = ["ledger", "report", "--state-folder", str(season), *where]
+    found = CliRunner().invoke(cli, [*command, "--html", str(tmp_path / "page.html")], catch_exceptions=False)
     assert found.exit_code == 0
     assert "SIMULATED: probabilities of events" in found.output
     assert "pairs can be told apart" in found.output
     assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
-    as_json = CliRunner().invoke(ledger_command, [*command, "--json"], catch_exceptions=False)
+    as_json = CliRunner().invoke(cli, [*command, "--json"], catch_exceptions=False)
     assert json.loads(as_json.output)["where"] == {"category": ["rates", "crypto"]}

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from openfingym.answers import decide, unpack
 from openfingym.answers.guide import lint
-from openfingym.cli.questions import questions
+from openfingym.cli import cli
 from openfingym.suites.finsearch.questions.composition import COMPOSITION, TURN, compose
 from openfingym.suites.finsearch.questions.drawing import SkipError
 from openfingym.suites.finsearch.questions.masks import masked, without_names
@@ -155,15 +155,15 @@ def test_the_program_that_is_shown_runs_by_itself(
 def test_the_command_lists_and_shows_questions() -> None:
     run = CliRunner().invoke
 
-    listed = run(questions, ["list", "finsearch", "--tier", "T3", "--tag", "greater-china"])
+    listed = run(cli, ["questions", "list", "finsearch", "--tier", "T3", "--tag", "greater-china"])
     assert listed.exit_code == 0
     assert "87 questions" in listed.output
-    shown = run(questions, ["show", "finsearch", "635", "--with-program"])
+    shown = run(cli, ["questions", "show", "finsearch", "635", "--with-program"])
     assert "finsearch_vault()" in shown.output
     assert "answer: " in shown.output
-    assert "1 to 635" in str(run(questions, ["show", "finsearch", "636"]).exception)
-    assert "known: " in str(run(questions, ["list", "finsearch", "--tier", "T4"]).exception)
-    assert "keeps no questions" in str(run(questions, ["list", "mirai"]).exception)
+    assert "1 to 635" in str(run(cli, ["questions", "show", "finsearch", "636"]).exception)
+    assert "known: " in str(run(cli, ["questions", "list", "finsearch", "--tier", "T4"]).exception)
+    assert "keeps no questions" in str(run(cli, ["questions", "list", "mirai"]).exception)
 
 
 def test_days_of_a_table_are_in_order() -> None:
