@@ -246,7 +246,7 @@ def improve(
     sign = -1.0 if worst else 1.0
     rows, symbols = plan.shape
     plan, equity = plan.copy(), np.empty(rows)
-    factor = np.cumprod(bars[1:, :, SPLIT], axis=0)
+    factor = np.asarray(np.cumprod(bars[1:, :, SPLIT], axis=0), np.float64)
 
     def search(width: Floats, a: int, b: int, reach: int) -> float:
         return CORRIDOR(Corridor(bars, plan, width, a, b, reach, numbers, sign), cash, equity)
