@@ -7,13 +7,14 @@ The package is built twice into temporary folders, and both its halves are exami
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.adversarial.promise import reader_of
-from openfingym.checks.finding import FailedCheckError, Finding, run
+from openfingym.checks.finding import FailedCheckError, Finding, Progress, run, silent
 from openfingym.checks.hidden import features, independence, leak_search
 from openfingym.kinds import Blocks, Material, is_sequential, kind_of, score_fold
 from openfingym.packages.build import write_package
@@ -58,7 +59,12 @@ class CheckReport:
 
 
 def check_task(
-    task: Task, *, backend: str | None = None, adversarial: bool = False, on_all: bool = False
+    task: Task,
+    *,
+    backend: str | None = None,
+    adversarial: bool = False,
+    on_all: bool = False,
+    progress: Progress = silent,
 ) -> CheckReport:
     """Run every check.
 
@@ -69,6 +75,7 @@ def check_task(
         adversarial: whether to score the answers without skill as well, none of which may be better than the baseline.
         on_all: whether to score the best of them on the whole private fold as well, where heavy metrics are computed on
             a sample of it.
+        progress: called with what is being done.
 
     Raises:
         DataError: the task is to be checked on real data, which have not been pulled.
@@ -79,12 +86,14 @@ def check_task(
         kind_of(task).source_key(task)
     surveyed: list[tuple[Reached, tuple[SkilllessOutcome, ...]]] = []
     with tempfile.TemporaryDirectory(prefix="openfingym-check-") as folder:
-        findings = tuple(_findings(task, Path(folder)))
+        findings = tuple(_findings(task, Path(folder), progress))
         # Of a task that fails a free check, the scores of answers say nothing.
         if adversarial and all(finding.passed for finding in findings):
             package = BuiltPackage(Path(folder) / "a" / "public", Path(folder) / "a" / "truth")
+            progress("skill: answers without skill")
             findings += (run("skill", lambda: _skill(task, package, surveyed, on_all)),)
     if backend is not None and all(finding.passed for finding in findings):
+        progress(f"smoke: two programs on the backend {backend}")
         findings += (run("smoke", lambda: smoke(task, backend)),)
     # Of data that cannot be built, the first finding says why.
     odd = kind_of(task).oddities(task) if findings[0].passed else ()
@@ -104,22 +113,38 @@ def check_package(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterato
     yield run("features", lambda: features(package, hidden))
 
 
-def _findings(task: Task, folder: Path) -> Iterator[Finding]:
+def _findings(task: Task, folder: Path, progress: Progress) -> Iterator[Finding]:
     package = BuiltPackage(folder / "a" / "public", folder / "a" / "truth")
     built: list[Material] = []
+    progress("build")
     build = run("build", lambda: _build(task, package, built))
     yield build
     if not build.passed:
         return
     hidden = package.read_truth()
-    yield run("structure", lambda: _structure(package))
-    yield run("contract", lambda: _contract(task, package, built[0], hidden))
-    yield run("determinism", lambda: _determinism(task, package, folder / "b"))
-    yield run("time", lambda: _time(package, hidden))
-    yield run("hidden values", lambda: independence(task, package))
-    yield run("leak", lambda: leak_search(package, hidden))
-    yield run("features", lambda: features(package, hidden))
-    yield run("ordering", lambda: _ordering(package, hidden))
+
+    # Once: three checks ask for it, and of long episodes it takes a minute.
+    @cache
+    def oracle() -> NDArray[np.float64]:
+        progress("the best answer")
+        return kind_of(task).oracle(task.spec.contract, hidden, package.manifest.submission_shape)
+
+    def episodes(text: str) -> None:
+        progress(f"time: {text}")
+
+    checks: dict[str, Callable[[], str]] = {
+        "structure": lambda: _structure(package),
+        "contract": lambda: _contract(package, built[0], oracle),
+        "determinism": lambda: _determinism(task, package, folder / "b"),
+        "time": lambda: _time(package, hidden, oracle, episodes),
+        "hidden values": lambda: independence(task, package),
+        "leak": lambda: leak_search(package, hidden),
+        "features": lambda: features(package, hidden),
+        "ordering": lambda: _ordering(package, hidden, oracle, progress),
+    }
+    for name, check in checks.items():
+        progress(name)
+        yield run(name, check)
 
 
 def _build(task: Task, package: BuiltPackage, built: list[Material]) -> str:
@@ -142,7 +167,7 @@ def _structure(package: BuiltPackage) -> str:
     return f"{len(package.manifest.files)} public files, all as digested; truth half 0700"
 
 
-def _contract(task: Task, package: BuiltPackage, material: Material, hidden: Mapping[str, Array]) -> str:
+def _contract(package: BuiltPackage, material: Material, oracle: Callable[[], NDArray[np.float64]]) -> str:
     """Check that every array is as the contract states it, and that the best answer is admissible."""
     import numpy as np
 
@@ -160,10 +185,10 @@ def _contract(task: Task, package: BuiltPackage, material: Material, hidden: Map
         if not isinstance(array, Blocks) and found.dtype != array.dtype:
             raise FailedCheckError(f"{name} is {found.dtype}, was {array.dtype}")
     # If the truth itself would be refused, no agent could give the best answer.
-    best = kind_of(task).oracle(contract, hidden, shape)
+    best = oracle()
     if best.shape != shape or best.dtype != np.float64:
         raise FailedCheckError(f"the best answer is {best.dtype}{list(best.shape)}, expected float64{list(shape)}")
-    if kind_of(task).is_record:
+    if kind_of(package.task).is_record:
         return (
             f"record float64[{', '.join(map(str, shape))}] ({', '.join(package.manifest.submission_axes)}), of which "
             "no range is asked"
@@ -198,7 +223,12 @@ def _determinism(task: Task, package: BuiltPackage, folder: Path) -> str:
     return "two builds give the same bytes"
 
 
-def _time(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
+def _time(
+    package: BuiltPackage,
+    hidden: Mapping[str, Array],
+    oracle: Callable[[], NDArray[np.float64]] | None = None,
+    progress: Progress = silent,
+) -> str:
     """Rows are in order, training ends before the hidden part begins, and hidden windows of one series do not
     overlap.
     """
@@ -207,7 +237,7 @@ def _time(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     if is_sequential(package.task.spec.contract):
         from openfingym.checks.episodes import check_episodes
 
-        return check_episodes(package, hidden)
+        return check_episodes(package, hidden, None if oracle is None else oracle(), progress)
     if "test_times" not in package.contract["arrays"]:
         return "no clock: items are independent of each other"
     # One row a window, [n, steps]; where a window has one time, [n] becomes [n, 1].
@@ -233,7 +263,12 @@ def _time(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     )
 
 
-def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
+def _ordering(
+    package: BuiltPackage,
+    hidden: Mapping[str, Array],
+    oracle: Callable[[], NDArray[np.float64]],
+    progress: Progress,
+) -> str:
     """Check that the truth scores best, and that the baseline beats the worst answer.
 
     Where public inputs show both ends of a hidden stretch, the returned sentence also says what a straight line between
@@ -246,11 +281,10 @@ def _ordering(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     manifest, spec = package.manifest, package.task.spec
     kind, contract, shape = kind_of(package.task), spec.contract, manifest.submission_shape
     public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), 0)
-    answers = {
-        "oracle": kind.oracle(contract, hidden, shape),
-        "baseline": kind.naive(contract, reader_of(package, hidden), shape),
-        "worst": kind.worst(contract, hidden, shape),
-    }
+    answers = {"oracle": oracle(), "baseline": kind.naive(contract, reader_of(package, hidden), shape)}
+    progress("ordering: the worst answer")
+    answers["worst"] = kind.worst(contract, hidden, shape)
+    progress("ordering: scores")
     for name in ("oracle", "baseline"):
         kind.check(contract, public, answers[name])
     ends = kind.ends(contract, package.array)

@@ -9,21 +9,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openfingym.checks.finding import Progress, silent
 from openfingym.errors import TaskError
 from openfingym.kinds import sequential_kind
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from openfingym.kinds import Array, SequentialKind
     from openfingym.packages.package import BuiltPackage
     from openfingym.task.episodes import Step, SteppedEpisode
 
 
-def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
+def check_episodes(
+    package: BuiltPackage,
+    hidden: Mapping[str, Array],
+    best: NDArray[np.float64] | None = None,
+    progress: Progress = silent,
+) -> str:
     """Play every episode with its best actions and check what it shows; returns what was found, as a sentence.
 
     Args:
         package: the built package of a sequential task.
         hidden: the hidden arrays by name.
+        best: the oracle's answer; None to compute it.
+        progress: called with what is being done.
 
     Raises:
         TaskError: an observation shows a bar other than that of its time, or depends on a later one; an episode is not
@@ -31,13 +41,16 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     """
     kind = sequential_kind(package.task.spec.contract)
     manifest = package.manifest
-    best = kind.oracle(package.task.spec.contract, hidden, manifest.submission_shape)
+    if best is None:
+        best = kind.oracle(package.task.spec.contract, hidden, manifest.submission_shape)
     steps = 0
     before: Step | None = None
     for number in range(manifest.n_test):
+        at = f"episode {number + 1} of {manifest.n_test}"
+        progress(f"{at}: its best actions")
         actions = list(kind.oracle_actions(package.task.spec, package.array, hidden, number))
         episode = kind.episode(package.task.spec, package.array, hidden, number)
-        shown = list(_play(episode, actions))
+        shown = list(_counted(_play(episode, actions), len(actions), at, progress))
         # Episodes are numbered through both folds; the first of the private fold follows no other in its fold.
         kind.check_shown(
             package.task.spec.contract, hidden, number, shown, None if number == manifest.n_public else before
@@ -46,6 +59,7 @@ def check_episodes(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
         _ends(number, shown)
         if not np.array_equal(episode.outcome(), best[number]):
             raise TaskError(f"episode {number}: its best actions do not lead to the outcome that the oracle has")
+        progress(f"{at}: once more, with later rows changed")
         _no_later_row(kind, package, hidden, number, actions, shown)
         steps += len(shown) - 1
     _left_alone(kind, package, hidden)
@@ -63,6 +77,14 @@ def _play(episode: SteppedEpisode, actions: Sequence[object]) -> Iterator[Step]:
         if step.done:
             return
         step = episode.step(action)
+        yield step
+
+
+def _counted(steps: Iterator[Step], total: int, at: str, progress: Progress) -> Iterator[Step]:
+    """The same steps; says now and then how many have been played."""
+    for number, step in enumerate(steps):
+        if number and number % 500 == 0:
+            progress(f"{at}, step {number} of {total}")
         yield step
 
 

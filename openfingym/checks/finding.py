@@ -19,6 +19,14 @@ class Finding:
     """What was found, as a sentence."""
 
 
+Progress = Callable[[str], None]
+"""Called now and then with what is being done."""
+
+
+def silent(_: str) -> None:
+    """Progress that nobody wants to see."""
+
+
 class FailedCheckError(Exception):
     """A check did not hold; the message says how."""
 

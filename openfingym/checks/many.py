@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from openfingym.checks.finding import Progress, silent
 from openfingym.packages.many import TaskOutcome, each
 
 
@@ -17,6 +18,7 @@ def check_tasks(
     backend: str | None = None,
     adversarial: bool = False,
     on_all: bool = False,
+    progress: Progress | None = None,
 ) -> Iterator[TaskOutcome[dict[str, object]]]:
     """Check task packages; yields the report on each as plain values when it is there, in any order.
 
@@ -28,12 +30,18 @@ def check_tasks(
         adversarial: whether to score the answers without skill as well.
         on_all: whether to score the best of these on the whole private fold; see
             :func:`openfingym.checks.check.check_task`.
+        progress: called with what is being done; of a single task alone, which is checked in this process.
     """
-    return each(partial(_check, real=real, backend=backend, adversarial=adversarial, on_all=on_all), folders, jobs)
+    told = progress if progress is not None and len(folders) == 1 else silent
+    work = partial(_check, real=real, backend=backend, adversarial=adversarial, on_all=on_all, progress=told)
+    return each(work, folders, jobs)
 
 
-def _check(folder: Path, *, real: bool, backend: str | None, adversarial: bool, on_all: bool) -> dict[str, object]:
+def _check(
+    folder: Path, *, real: bool, backend: str | None, adversarial: bool, on_all: bool, progress: Progress
+) -> dict[str, object]:
     from openfingym.catalog import load_task
     from openfingym.checks.check import check_task
 
-    return check_task(load_task(folder, real=real), backend=backend, adversarial=adversarial, on_all=on_all).to_dict()
+    task = load_task(folder, real=real)
+    return check_task(task, backend=backend, adversarial=adversarial, on_all=on_all, progress=progress).to_dict()

@@ -12,7 +12,7 @@ from openfingym.cli.choices import BACKENDS, FAMILIES
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import instance_option, json_option, real_option, split_option
 from openfingym.cli.printable import say, say_oddities
-from openfingym.cli.render import Counter, print_json, print_table
+from openfingym.cli.render import Counter, TerminalProgress, print_json, print_table
 from openfingym.cli.task_new import new
 from openfingym.errors import TaskError, UsageError
 
@@ -243,7 +243,9 @@ def check(
         raise click.UsageError("--folder goes with --all; or name the tasks to check by their paths")
     folders = _folders(names, everything, "check") if folder is None else _folders_in(folder, names)
     reports, failed = {}, []
-    with Counter(len(folders), quiet=not as_json) as count:
+    # Of one task, what is being done; of several, how many are done.
+    alone = len(folders) == 1
+    with TerminalProgress(enabled=alone, lines=True) as show, Counter(len(folders), quiet=not as_json) as count:
         checked = check_tasks(
             folders,
             jobs=jobs or default_jobs(),
@@ -252,6 +254,7 @@ def check(
             adversarial=adversarial,
             # A record holds scores on the whole private fold, where a check is content with a sample of it.
             on_all=record is not None,
+            progress=lambda doing: show(f"{folders[0].name}: {doing}"),
         )
         for outcome in checked:
             count(outcome.name)
@@ -259,8 +262,11 @@ def check(
                 failed.append(outcome)
                 continue
             reports[outcome.name] = outcome.value
-            if not as_json:
+            if not as_json and not alone:
                 _print_report(outcome.value)
+    # After the spinner has gone.
+    for report in reports.values() if alone and not as_json else ():
+        _print_report(report)
     if record is not None:
         _keep(record, reports.values())
     together = _together(reports.values())

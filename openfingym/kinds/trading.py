@@ -26,7 +26,7 @@ from openfingym.kinds.trading_episode import TAIL, TradingEpisode, market_of, op
 from openfingym.task.contracts import Contract, Family, NotNegative
 from openfingym.task.episodes import SteppedEpisode
 from openfingym.trading.actions import parse_decision
-from openfingym.trading.hindsight import hindsight_weights
+from openfingym.trading.oracle import hindsight
 from openfingym.trading.redrawn_records import redrawn_record
 from openfingym.trading.session import Session
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.task import Spec, Task
+    from openfingym.trading.oracle import Played
 
 
 def session(spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Session:
@@ -186,8 +187,9 @@ class TradingKind(BarsKind):
         return TradingEpisode(contract, bar_episodes.window(contract, hidden, number, TAIL))
 
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
-        """The action of each step with knowledge of all opening prices; None where nothing changes."""
-        yield from _hindsight(contract_of(spec.contract), hidden, number)
+        """The action of each step with knowledge of all bars; None where nothing changes."""
+        for weights in _hindsight(contract_of(spec.contract), hidden, number).weights:
+            yield None if weights is None else {"weights": list(weights)}
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The records of equal weights, bought at the first open and held; the reader knows the hidden arrays."""
@@ -197,13 +199,12 @@ class TradingKind(BarsKind):
 
     def oracle(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The records of :meth:`oracle_actions`: out of reach of agents, though not proved to be the best possible."""
-        own = contract_of(contract)
-        return _records(own, hidden, (_hindsight(own, hidden, number) for number in range(shape[0])))
+        return np.stack([_hindsight(contract_of(contract), hidden, number).record for number in range(shape[0])])
 
     def worst(self, contract: Contract, hidden: Mapping[str, Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The records of hindsight reversed: holding what will lose most."""
         own = contract_of(contract)
-        return _records(own, hidden, (_hindsight(own, hidden, number, worst=True) for number in range(shape[0])))
+        return np.stack([_hindsight(own, hidden, number, worst=True).record for number in range(shape[0])])
 
     def skillless(
         self, contract: Contract, read: Reader, shape: tuple[int, ...], generator: np.random.Generator
@@ -264,20 +265,9 @@ class TradingKind(BarsKind):
         return brief_of_trading(contract_of(task.spec.contract), material)
 
 
-def _hindsight(
-    contract: TradingContract, hidden: Mapping[str, Array], number: int, *, worst: bool = False
-) -> Iterator[object]:
-    """The actions of an episode with knowledge of all opening prices; with ``worst``, those that lose most."""
-    market, window = market_of(contract), bar_episodes.window(contract, hidden, number, TAIL)
-    # The bars in which decisions are live: those after the first origin.
-    live = window.bars[contract.lookback :]
-    # Basis points to a fraction.
-    cost = (market.fee_bps + market.slippage_bps + market.half_spread_bps) * 1e-4
-    before: list[float] | None = None
-    short = min(market.max_short, 1.0)
-    for weights in hindsight_weights(live[:, :, 0], live[-1, :, 3], cost=cost, short=short, worst=worst).tolist():
-        yield None if weights == before else {"weights": weights}
-        before = weights
+def _hindsight(contract: TradingContract, hidden: Mapping[str, Array], number: int, *, worst: bool = False) -> Played:
+    """An episode played with knowledge of all bars; with ``worst``, so that it loses most."""
+    return hindsight(open_account(contract, bar_episodes.window(contract, hidden, number, TAIL)), worst=worst)
 
 
 def _planned(weights: NDArray[np.float64]) -> Iterator[object]:

@@ -174,11 +174,15 @@ def max_drawdown(record: Numbers) -> float:
 
 
 def calmar_ratio(record: Numbers, periods_per_year: float) -> float:
-    """:func:`annual_growth` over :func:`max_drawdown` (Young 1991). Higher is better.
+    """:func:`annual_growth` over :func:`max_drawdown` (Young 1991); a loss is multiplied by it. Higher is better.
 
-    Held within :data:`RATIO_LIMIT`, which an account that gains and never falls has; 0 where nothing moves.
+    Divided by its drawdown, a loss would look the smaller the deeper the fall. As a product (Israelsen 2005, who mends
+    the Sharpe ratio so), a deeper fall is worse whatever the sign, more growth is better, and any gain is above any
+    loss: a loss lies in [-1, 0], ruin at -1. A gain is held within :data:`RATIO_LIMIT`, which an account that never
+    falls has; 0 where nothing moves.
     """
-    return _ratio(annual_growth(record, periods_per_year), max_drawdown(record))
+    growth, fall = annual_growth(record, periods_per_year), max_drawdown(record)
+    return growth * fall if growth <= -FLAT_STD else _ratio(growth, fall)
 
 
 def turnover(record: Numbers, periods_per_year: float) -> float:
@@ -239,7 +243,7 @@ class Performance:
     max_drawdown: float
     """Largest fall from a peak as a positive fraction, worst over episodes."""
     calmar_ratio: float
-    """Annual growth over the largest drawdown, within :data:`RATIO_LIMIT`."""
+    """Annual growth over the largest drawdown, within :data:`RATIO_LIMIT`; a loss times the drawdown."""
     turnover: float
     """Traded value in multiples of mean equity a year, two-way."""
     hit_rate: float

@@ -81,9 +81,12 @@ METRICS = (
     _ratio(
         "calmar_ratio",
         performance.calmar_ratio,
-        description="annual growth over the largest drawdown",
+        description="annual growth over the largest drawdown; a loss times the drawdown",
         source="Young 1991",
-        differs="held within 1000, where without a fall it is infinite; growth compounds over all episodes",
+        version=2,
+        changed="a loss was divided by the drawdown too, so that a deeper fall made it look smaller",
+        differs="a loss is multiplied by the drawdown, as Israelsen 2005 does for the Sharpe ratio; held within 1000, "
+        "where without a fall it is infinite; growth compounds over all episodes",
     ),
     _reported(
         "turnover",

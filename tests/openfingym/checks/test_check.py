@@ -13,6 +13,7 @@ from openfingym.checks.check import check_task
 from openfingym.cli import main
 from openfingym.errors import TaskError
 from openfingym.packages.build import build
+from tests.openfingym.kinds.stepping import rolling_task
 from tests.sweeps import fixed_part
 
 FIVE = ["commodity-forecast", "crypto-forecast", "equity-forecast", "fx-forecast", "treasury-forecast"]
@@ -30,6 +31,22 @@ def test_a_scaffolded_task_passes_at_once(own_task: Path) -> None:
     assert [finding.name for finding in report.findings] == [
         "build", "structure", "contract", "determinism", "time", "hidden values", "leak", "features", "ordering",
     ]  # fmt: skip
+
+
+def test_the_check_of_one_task_says_what_it_is_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = rolling_task(tmp_path).folder
+    monkeypatch.setattr("openfingym.cli.render.LINE_S", -1.0)
+    monkeypatch.setattr("sys.argv", ["openfingym", "task", "check", str(folder)])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr()
+    told = shown.err.splitlines()
+    assert told[0] == f"{folder.name}: build"
+    assert f"{folder.name}: time: episode 6 of 6: its best actions" in told
+    assert told[-1] == f"{folder.name}: ordering: scores"
+    assert "its best actions" not in shown.out
 
 
 def test_an_unbuildable_task_is_a_finding(own_task: Path) -> None:

@@ -76,10 +76,12 @@ def unspeakable(episode: RollingEpisode, step: Step) -> Step:
     return replace(step, reward=float("inf"))
 
 
-def test_a_sound_task_passes(package: BuiltPackage) -> None:
-    assert check_episodes(package, package.read_truth()).startswith(
+def test_a_sound_task_passes_and_each_episode_is_told(package: BuiltPackage) -> None:
+    told: list[str] = []
+    assert check_episodes(package, package.read_truth(), progress=told.append).startswith(
         "6 episodes, 60 steps in all, show what is hidden in the order of time"
     )
+    assert [f"episode {number} of 6: its best actions" in told for number in range(1, 8)] == [True] * 6 + [False]
 
 
 @pytest.mark.parametrize(

@@ -434,6 +434,23 @@ def test_a_market_without_short_positions(tmp_path: Path) -> None:
     assert (worst[:, -1, EQUITY] < naive[:, -1, EQUITY]).all()
 
 
+def test_where_liquidity_has_its_price_hindsight_still_is_the_best(tmp_path: Path) -> None:
+    """Either alone once made it worse than buy-and-hold."""
+    task = trading_task(tmp_path, impact=0.5, max_participation=0.1, initial_cash=100_000_000.0)
+    assert isinstance(task.spec.contract, TradingContract)
+    material = made(task)
+    best, naive, worst = (
+        made_of(task.spec.contract, source, material.shape)[:, -1, EQUITY]
+        for made_of, source in (
+            (trading.KIND.oracle, material.hidden),
+            (trading.KIND.naive, reader(material)),
+            (trading.KIND.worst, material.hidden),
+        )
+    )
+    assert (best > naive).all()
+    assert (worst < naive).all()
+
+
 def test_a_record_has_no_unit_to_mistake(task: Task, material) -> None:
     sizes = typical_sizes(task.spec.contract, reader(material))
     assert sizes is None

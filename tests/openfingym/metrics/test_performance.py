@@ -50,7 +50,10 @@ def test_empyrical_agrees_on_ordinary_returns(seed, steps):
     assert got.max_drawdown == pytest.approx(-empyrical.max_drawdown(returns), abs=1e-12)
     assert got.annual_growth == pytest.approx(empyrical.annual_return(returns, annualization=P), rel=1e-9)
     if (returns < 0.0).any() and got.max_drawdown > 1e-3 and abs(got.calmar_ratio) < RATIO_LIMIT:
-        assert got.calmar_ratio == pytest.approx(empyrical.calmar_ratio(returns, annualization=P), rel=1e-7)
+        theirs = empyrical.calmar_ratio(returns, annualization=P)
+        # A loss is multiplied by the drawdown, where theirs is divided by it.
+        expected = theirs if theirs > 0.0 else theirs * got.max_drawdown**2
+        assert got.calmar_ratio == pytest.approx(expected, rel=1e-7)
         assert got.sortino_ratio == pytest.approx(empyrical.sortino_ratio(returns, annualization=P), rel=1e-9)
 
 
@@ -247,3 +250,20 @@ def test_growth_cannot_be_scaled_away_as_a_ratio_can():
     assert max(growth, key=growth.__getitem__) == best
     assert growth[0.001] < 0.01 * growth[1.0]
     assert growth[2.5 * best] < 0.0
+
+
+@given(st.floats(-0.9, 0.9), st.floats(-0.9, 0.9), st.floats(0.0, 0.95), st.floats(0.0, 0.95))
+def test_calmar_ranks_growth_first_and_then_the_shallower_fall(growth, other, fall, deeper):
+    """Whichever sign growth has: a deeper fall never helps, more growth never hurts, and a gain beats a loss."""
+    growth, other = sorted((growth, other))
+    fall, deeper = sorted((fall, deeper))
+
+    def calmar(end, low):
+        # The account falls by ``low`` and ends with ``end``; one that ends below its lowest point falls to the end.
+        return performance.calmar_ratio(account([1.0, 1.0 - low, 1.0 + end]), 2.0)
+
+    assert calmar(growth, deeper) <= calmar(growth, fall)
+    assert calmar(growth, fall) <= calmar(other, fall)
+    assert np.sign(calmar(growth, fall)) == np.sign(growth if abs(growth) > 1e-12 else 0.0)
+    if growth < -1e-6 and -growth <= fall < deeper - 1e-6:
+        assert calmar(growth, deeper) < calmar(growth, fall)

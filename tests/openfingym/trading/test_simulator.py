@@ -764,3 +764,16 @@ def test_row_rejection_changes_nothing():
     simulator.target([2.0])
     assert len(simulator.events()) == 11
     assert state() == before
+
+
+def test_solvency_is_judged_at_closes_alone():
+    """As "What is simplified" says: no equity at the open, some at the close, and nothing is opened in between."""
+    account = Simulator(MarketRules(), cash=100_000.0, closes=[100.0])
+    account.target([-1.0])
+    account.on_bar([100.0], [100.0], [100.0], [100.0], [1e6])
+    account.events()
+    account.submit([Order(0, SELL, 10.0), Order(0, BUY, 2000.0)])
+    account.on_bar([350.0], [350.0], [100.0], [110.0], [1e6])
+    assert not account.bankrupt
+    assert (account.positions(), account.account().equity) == ((-1000.0,), 90_000.0)
+    assert not any(event.kind is EventKind.FILLED for event in account.events())
