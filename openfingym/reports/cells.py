@@ -200,7 +200,7 @@ def penalized_estimate(tasks: Sequence[Sequence[RolloutResult]], datasets: Seque
 
 def _estimate(tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int], loss: Loss) -> Estimate:
     """The mean over tasks of the mean loss of the runs of each."""
-    values = [fmean(map(loss, runs)) for runs in tasks]
+    values = [fmean([loss(run) for run in runs]) for runs in tasks]
 
     def figures() -> list[Figure]:
         return [replace(figure_of(by_seed(runs), loss), value=value) for runs, value in zip(tasks, values, strict=True)]
@@ -280,7 +280,9 @@ def _cell(group: RunGroup, family: str, tasks: Sequence[str], numbers: Mapping[s
         reward=fmean(map(fmean, known)) if known and all(known) else None,
         skill=skill_estimate(by_task, datasets),
         penalized=penalized_estimate(by_task, datasets),
-        skill_scored=skill_of(fmean(fmean(map(log_relative, alone)) for alone in scored)) if scored else None,
+        skill_scored=skill_of(fmean([fmean([log_relative(run) for run in alone]) for alone in scored]))
+        if scored
+        else None,
         better=sum(map(_is_better, runs)) / len(runs) if runs else None,
         no_skill=share_without_skill(runs),
         cost=Cost.of(runs),

@@ -120,7 +120,7 @@ def stored_sample(run: RolloutResult) -> RelativeSample | None:
 
 def mean_of(runs: RunsBySeed, loss: Loss) -> float:
     """The mean over seeds of the mean loss over the attempts at each."""
-    return fmean(fmean(map(loss, attempts)) for attempts in runs.values())
+    return fmean([fmean([loss(run) for run in attempts]) for attempts in runs.values()])
 
 
 def figure_of(runs: RunsBySeed, loss: Loss) -> Figure:
@@ -193,7 +193,7 @@ def _repeat_part(runs: RunsBySeed, loss: Loss) -> Part | None:
     """The error of the mean by what its repeats differ by: over seeds, or of one seed over its attempts; None of a
     single run.
     """
-    means = [fmean(map(loss, attempts)) for attempts in runs.values()]
+    means = [fmean([loss(run) for run in attempts]) for attempts in runs.values()]
     if len(means) == 1:
         means = [loss(run) for run in _every(runs)]
     if len(means) == 1:
