@@ -11,6 +11,7 @@ import io
 import itertools
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,13 @@ BINANCE = (
     "taker_buy_quote_volume", "ignore",
 )  # fmt: skip
 """Columns of Binance's archive, whose files for the spot market have no names."""
+DATABENTO = frozenset({"rtype", "publisher_id", "instrument_id"})
+"""Columns by which Databento's records are known."""
+SMALLEST_FIXED = 1_000_000
+"""A whole number of a billionth is at least as large in some row: a price of 0.001."""
 CORNERS = frozenset({"", "price", "ticker", "tickers", "attributes", "symbol", "symbols"})
 """What stands in the first cell of a row of names that has another below it, in lower case."""
+_WHOLE = re.compile(r"\s*-?\d+\s*")
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?")
 
 
@@ -70,7 +76,30 @@ def read_named(text: str, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
         frame, steps = frame.drop(columns="<PER>"), [*steps, "column '<PER>' left out, the length of a bar"]
     frame.columns = [bare(str(name)) for name in frame.columns]
     require_unlike(list(frame.columns), path)
-    return frame, tuple(steps)
+    return _displayed(frame, steps), tuple(steps)
+
+
+def _displayed(frame: pd.DataFrame, steps: list[str]) -> pd.DataFrame:
+    """Databento's prices as they are quoted: its files have whole numbers of a billionth unless asked for others.
+
+    The largest number of 64 bits stands for a price that there is none of (Databento, "Standards and conventions").
+    """
+    names = {str(name).lower(): name for name in frame.columns}
+    if not DATABENTO.union(FIELDS) <= names.keys():
+        return frame
+    fields = [names[field] for field in FIELDS]
+    cells = [cell for name in fields for cell in frame[name] if isinstance(cell, str)]
+    # Quoted prices have decimals there, as in 4108.500000000, and no whole one is as large.
+    if not all(map(_WHOLE.fullmatch, cells)) or max(map(abs, map(int, cells)), default=0) < SMALLEST_FIXED:
+        return frame
+    steps.append("prices, whole numbers of a billionth, divided by 1e9")
+
+    def displayed(cell: object) -> object:
+        if not isinstance(cell, str):
+            return cell
+        return "" if int(cell) == np.iinfo(np.int64).max else str(Decimal(cell.strip()).scaleb(-9))
+
+    return frame.assign(**{name: frame[name].map(displayed) for name in fields})
 
 
 def flattened(columns: pd.MultiIndex) -> list[str]:

@@ -57,6 +57,11 @@ LAYOUTS = {
     "polygon": ("ticker,volume,open,close,high,low,window_start,transactions\n",
                 rows(["AAA"] * 3, [f"{row[4]},{row[0]},{row[3]},{row[1]},{row[2]}" for row in BARS], stamps(10**9),
                      [4] * 3), HOURS, "AAA"),
+    "databento, as stored": (
+        "ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume,symbol\n",
+        rows(stamps(10**9), [34] * 3, [1] * 3, [29] * 3,
+             [",".join(str(cell * 10**9) for cell in row[:4]) + f",{row[4]}" for row in BARS], ["ESH4"] * 3),
+        HOURS, "ESH4"),
     "databento": ("ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume,symbol\n",
                   rows([f"{hour}:00.000000000Z" for hour in HOURS], [34] * 3, [1] * 3, [29] * 3, OHLCV, ["ESH4"] * 3),
                   HOURS, "ESH4"),
@@ -395,3 +400,18 @@ def test_bars_are_not_interpolated(tmp_path: Path) -> None:
     path.write_text("date,open,high,low,close,volume\n" + rows(DAYS, OHLCV))
     with pytest.raises(UsageError, match="nobody quoted"):
         KINDS["trading"].start_from(Given((path,), fill="interpolate"))
+
+
+def test_a_price_that_databento_has_none_of_is_a_hole(tmp_path: Path) -> None:
+    header, none = LAYOUTS["databento"][0].replace(",symbol", ""), str(2**63 - 1)
+    columns = [["4108250000000"] * 2 + [none], ["4108500000000"] * 2 + [none], ["-37630000000"] * 2 + [none]]
+    ids = ([34] * 3, [1] * 3, [29] * 3)
+    table = read(tmp_path, header + rows(DAYS, *ids, *columns, columns[0], [7] * 3))
+    assert any("divided by 1e9" in step for step in table.steps)
+    places = [table.channels.index(name) for name in ("open", "high", "low", "close")]
+    expected = [[4108.25, 4108.5, -37.63, 4108.25]] * 2 + [[np.nan] * 4]
+    np.testing.assert_array_equal(np.asarray(table.values)[:, places], expected)
+    # Prices as they are quoted stay as they are, also where all are whole.
+    quoted = ["4108.000000000"] * 3
+    table = read(tmp_path, header + rows(DAYS, *ids, quoted, quoted, quoted, quoted, [7] * 3))
+    np.testing.assert_array_equal(np.asarray(table.values)[:, places], [[4108.0] * 4] * 3)
