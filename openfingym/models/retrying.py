@@ -127,15 +127,16 @@ def retrying(left_s: Callable[[], float]) -> AsyncRetrying:
         left_s: returns the seconds of patience that are left; an attempt is made where at least :data:`LEAST_S` of them
             would be left to it after its wait.
     """
-    from tenacity import AsyncRetrying, retry_if_exception_type, wait_random_exponential
+    from tenacity import AsyncRetrying, retry_if_exception_type, wait_random, wait_random_exponential
 
     backoff = wait_random_exponential(multiplier=FIRST_WAIT_S, max=LONGEST_WAIT_S)
+    spread = wait_random(max=1.0)
 
     def wait(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         stated = error.retry_after_s if isinstance(error, Transient) else None
         # A random part on top of what the endpoint asked for: all who were sent away must not return at once.
-        return backoff(state) if stated is None else stated + min(1.0, backoff(state))
+        return backoff(state) if stated is None else stated + spread(state)
 
     return AsyncRetrying(
         retry=retry_if_exception_type(Transient),

@@ -390,7 +390,7 @@ def test_tables(media: str) -> None:
     grammar = Grammar(5, (4, 2))
     for _ in range(DOCUMENTS // 20):
         try:
-            decode(kind, grammar.bent(tables(kind, generator)), ["a", "b"], 4)
+            decode(kind, grammar.bent(tables(kind, generator)), ["a", "b"], 4, ["window"])
             outcomes["read"] += 1
         except TableRefused as refusal:
             outcomes[refusal.problem] += 1

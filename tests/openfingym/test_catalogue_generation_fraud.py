@@ -15,6 +15,7 @@ from openfingym.data.processes import process_sets, stream_paths
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import generation, kind_of, nodes
 from openfingym.kinds.generation import GenerationContract
+from openfingym.kinds.panels import panel_of
 from openfingym.metrics import find_metric
 from openfingym.metrics.classification import auroc
 from openfingym.metrics.copying import detect_copies
@@ -142,11 +143,11 @@ def test_training_windows_know_nothing_of_later_rows(name: str, monkeypatch: pyt
     """Scaling included: everything after the training block is replaced, and no training byte changes."""
     task = load_task(name)
     train = generation.KIND.load(task)
-    panel = generation.panel_of(task)
+    panel = panel_of(task)
     later = int(task.spec.rows.train * len(panel.values)) + 2
     values = panel.values.copy()
     values[later:] *= np.random.default_rng(0).uniform(0.5, 40.0, values[later:].shape)
-    monkeypatch.setattr(generation, "panel_of", lambda _: replace(panel, values=values))
+    monkeypatch.setattr("openfingym.kinds.paths.panel_of", lambda _: replace(panel, values=values))
     altered = generation.KIND.load(task)
     assert np.array_equal(np.asarray(train.train), np.asarray(altered.train))
     assert not np.array_equal(train.private, altered.private)
@@ -155,7 +156,7 @@ def test_training_windows_know_nothing_of_later_rows(name: str, monkeypatch: pyt
 def test_windows_that_start_at_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scaling "start" against the prices themselves."""
     task = load_task("stock-generation")
-    prices = generation.panel_of(task).values
+    prices = panel_of(task).values
     paths = generation.KIND.load(task)
     assert np.asarray(paths.train)[7] == pytest.approx(prices[8:68] / prices[7])
     assert np.abs(np.log(paths.private[:, 0])).max() < 0.5

@@ -135,6 +135,7 @@ def test_a_forged_task_is_checked_and_run_as_any_other(forge: Path, tmp_path: Pa
 
 
 def test_a_person_decides_and_every_decision_is_kept(forge: Path, tmp_path: Path) -> None:
+    forge = Path(shutil.copytree(forge, tmp_path / "forge"))
     page = tmp_path / "review.html"
     assert str(page) in call("forge", "review", forge, "--html", page)
     assert len(list((tmp_path / "review").glob("*.html"))) == len(PAPERS)

@@ -41,7 +41,7 @@ run = openfingym.run(sys.argv[1], agent="oracle", backend="inline")
 naive = openfingym.run(sys.argv[1], agent="naive", backend="inline")
 print(json.dumps({
     "naive": [naive.state, naive.reason or naive.relative_total], "fit": fitting(openfingym.load_task(sys.argv[1])),
-    "new": new.output, "check": json.loads(check.output), "env": f"{type(env).__module__}:{type(env).__name__}",
+    "new": new.output, "check": json.loads(check.stdout), "env": f"{type(env).__module__}:{type(env).__name__}",
     "kind": info["kind"], "state": told["state"], "relative": told["relative_total"],
     "oracle": [run.state, run.relative_total],
 }))

@@ -4,6 +4,7 @@ agent sees."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 
 from openfingym.catalog import load_task
 from openfingym.checks import check, hidden
+from openfingym.checks.finding import silent
 from openfingym.errors import UsageError
-from openfingym.kinds import Array
+from openfingym.kinds import Array, kind_of
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.tapes import Drawn, Tape, choose, draw, renewal, require_renewal
@@ -85,6 +87,13 @@ def test_a_tape_follows_from_its_seed_alone(packages: Mapping[str, BuiltPackage]
     package.verify_public()
 
 
+def ordered(name: str, package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
+    """What the check says of the order of the truth, the baseline and the worst answer."""
+    task = load_task(name)
+    oracle = cache(lambda: kind_of(task).oracle(task.spec.contract, hidden, package.manifest.submission_shape))
+    return check._ordering(package, hidden, oracle, silent)
+
+
 @pytest.mark.parametrize("name", fixed_part(SAMPLE, 4))
 def test_what_holds_of_the_package_holds_of_a_tape(packages: Mapping[str, BuiltPackage], name: str) -> None:
     """The truth is best and the baseline beats the worst; nothing hidden is in any file the agent sees, and no input
@@ -92,7 +101,7 @@ def test_what_holds_of_the_package_holds_of_a_tape(packages: Mapping[str, BuiltP
     package = packages[name]
     found = drawn(package, SECRET)
     with seen_with(package, found.public) as seen:
-        assert check._ordering(seen, found.hidden)
+        assert ordered(name, seen, found.hidden)
         assert hidden.leak_search(seen, found.hidden)
         assert hidden.features(seen, found.hidden)
 
@@ -117,7 +126,7 @@ def test_the_truth_is_best_and_the_baseline_beats_the_worst(packages: Mapping[st
     package = packages[name]
     found = drawn(package, SECRET)
     with seen_with(package, found.public) as seen:
-        assert check._ordering(seen, found.hidden)
+        assert ordered(name, seen, found.hidden)
 
 
 def test_prices_go_on_from_the_last_training_price(packages: Mapping[str, BuiltPackage]) -> None:

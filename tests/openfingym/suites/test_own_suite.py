@@ -131,7 +131,7 @@ def test_an_action_too_deep_to_be_read_is_refused(jar_task: Path) -> None:
 
 def test_it_passes_the_check_of_tasks(jar_task: Path) -> None:
     done = CliRunner().invoke(cli, ["task", "check", str(jar_task), "--json"])
-    findings = json.loads(done.output)
+    findings = json.loads(done.stdout)
     assert '"passed": false' not in json.dumps(findings), findings
     assert done.exit_code == 0
 
