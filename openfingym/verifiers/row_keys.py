@@ -6,15 +6,13 @@ column that is called like a key and does not is refused, because a perfect answ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from openfingym.errors import SubmissionError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
     from numpy.typing import NDArray
 
@@ -24,10 +22,17 @@ TIMES = frozenset({"time", "date", "datetime", "timestamp"})
 """Names of a column with the times that are predicted, in lower case."""
 NUMBERS = frozenset({"id", "row", "index", "unnamed: 0", ""})
 """Names of a column with the numbers of the rows from 0, in lower case."""
-
-
 INDEX = "__index_level_0__"
 """Name under which pandas writes an index without a name into Parquet and Arrow: times, or numbers of the rows."""
+
+
+class TableName(NamedTuple):
+    """What messages call a table and its rows."""
+
+    name: str
+    """Path of the file, or another name."""
+    first: int = 0
+    """Number of the first row: 2 in a file of text, whose first line has the names of the columns."""
 
 
 def key_names(package: BuiltPackage) -> frozenset[str]:
@@ -35,11 +40,11 @@ def key_names(package: BuiltPackage) -> frozenset[str]:
     return frozenset((*_row_axes(package)[0], *TIMES, *NUMBERS, INDEX)) - frozenset(package.manifest.labels)
 
 
-def order_of(path: Path | str, table: pd.DataFrame, package: BuiltPackage) -> NDArray[np.intp] | None:
+def order_of(called: TableName, table: pd.DataFrame, package: BuiltPackage) -> NDArray[np.intp] | None:
     """The row of a table for each row of the submission's array, by the keys that it has; None where it has none.
 
     Args:
-        path: path of the file, or what the table is called, for messages.
+        called: what messages call the table.
         table: the table, with as many rows as the submission; columns that are no keys are left alone.
         package: the built package of the task.
 
@@ -53,9 +58,9 @@ def order_of(path: Path | str, table: pd.DataFrame, package: BuiltPackage) -> ND
     keys = [
         (described, order)
         for described, order in (
-            _by_axes(path, table, package, names),
-            _by_time(path, table, package, names),
-            _by_number(path, table, names),
+            _by_axes(called, table, package, names),
+            _by_time(called, table, package, names),
+            _by_number(called, table, names),
         )
         if order is not None
     ]
@@ -66,8 +71,9 @@ def order_of(path: Path | str, table: pd.DataFrame, package: BuiltPackage) -> ND
         if not np.array_equal(order, other):
             row = int((order != other).argmax())
             raise SubmissionError(
-                f"{path}: {first} and {second} put its rows in two orders (row {row} is line {order[row] + 2} by one, "
-                f"and line {other[row] + 2} by the other); leave one of them out",
+                f"{called.name}: {first} and {second} put its rows in two orders (row {row} of the answer is row "
+                f"{called.first + order[row]} of the table by one, and row {called.first + other[row]} by the other); "
+                "leave one of them out",
                 problem="malformed-submission",
             )
     return order
@@ -77,7 +83,7 @@ _Order = tuple[str, "NDArray[np.intp] | None"]
 """What a key is called, and the row of the table for each row of the submission; None where the table lacks the key."""
 
 
-def _by_axes(path: Path | str, table: pd.DataFrame, package: BuiltPackage, names: dict[str, str]) -> _Order:
+def _by_axes(called: TableName, table: pd.DataFrame, package: BuiltPackage, names: dict[str, str]) -> _Order:
     """By a column for each axis but the last, such as ``window`` and ``step``, counted from 0."""
     axes, shape = _row_axes(package)
     present = [names[axis] for axis in axes if axis in names]
@@ -87,18 +93,18 @@ def _by_axes(path: Path | str, table: pd.DataFrame, package: BuiltPackage, names
     if len(present) < len(axes):
         lacking = ", ".join(axis for axis in axes if axis not in names)
         raise SubmissionError(
-            f"{path}: has a column {described} and none called {lacking}, so that rows cannot be told apart; give all "
-            "of them, or none and the rows in order",
+            f"{called.name}: has a column {described} and none called {lacking}, so that rows cannot be told apart; "
+            "give all of them, or none and the rows in order",
             problem="malformed-submission",
         )
     places = np.zeros(len(table), dtype=np.int64)
     for name, size in zip(present, shape, strict=True):
-        numbers = _whole(path, table, name, size)
+        numbers = _whole(called, table, name, size)
         places = places * size + numbers
-    return described, _inverse(path, places, described)
+    return described, _inverse(called, places, described)
 
 
-def _by_time(path: Path | str, table: pd.DataFrame, package: BuiltPackage, names: dict[str, str]) -> _Order:
+def _by_time(called: TableName, table: pd.DataFrame, package: BuiltPackage, names: dict[str, str]) -> _Order:
     """By a column with the time of each row."""
     import pandas as pd
 
@@ -110,8 +116,8 @@ def _by_time(path: Path | str, table: pd.DataFrame, package: BuiltPackage, names
     expected = kind_of(package.task).target_times(package.task.spec.contract, package.array)
     if expected is None:
         raise SubmissionError(
-            f"{path}: has a column {name!r}, and the rows of {package.manifest.name} have no times; leave it out if "
-            "they are in order",
+            f"{called.name}: has a column {name!r}, and the rows of {package.manifest.name} have no times; leave it "
+            "out if they are in order",
             problem="malformed-submission",
         )
     # As UTC without a time zone, which is how the package has its times; a text that is no time is no match.
@@ -130,19 +136,19 @@ def _by_time(path: Path | str, table: pd.DataFrame, package: BuiltPackage, names
         return name, order
     row = int((times != wanted).argmax())
     raise SubmissionError(
-        f"{path}: row {row + 2}: {name} is {table[name].iloc[row]}, expected "
+        f"{called.name}: row {called.first + row}: {name} is {table[name].iloc[row]}, expected "
         f"{np.datetime_as_string(wanted[row], unit='auto')}; each of the times that are predicted is there once "
         f"({', then '.join(package.manifest.submission_axes[:-1]) or 'row'})",
         problem="malformed-submission",
     )
 
 
-def _by_number(path: Path | str, table: pd.DataFrame, names: dict[str, str]) -> _Order:
+def _by_number(called: TableName, table: pd.DataFrame, names: dict[str, str]) -> _Order:
     """By a column with the number of each row, counted from 0."""
     name = next((names[key] for key in names if key in NUMBERS), None)
     if name is None:
         return "", None
-    return repr(name), _inverse(path, _whole(path, table, name, len(table)), repr(name))
+    return repr(name), _inverse(called, _whole(called, table, name, len(table)), repr(name))
 
 
 def _row_axes(package: BuiltPackage) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -153,7 +159,7 @@ def _row_axes(package: BuiltPackage) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return tuple(axes[:-1]), tuple(shape[:-1])
 
 
-def _whole(path: Path | str, table: pd.DataFrame, name: str, size: int) -> NDArray[np.int64]:
+def _whole(called: TableName, table: pd.DataFrame, name: str, size: int) -> NDArray[np.int64]:
     import pandas as pd
 
     numbers = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=np.float64)
@@ -161,14 +167,14 @@ def _whole(path: Path | str, table: pd.DataFrame, name: str, size: int) -> NDArr
     if wrong.any():
         row = int(wrong.argmax())
         raise SubmissionError(
-            f"{path}: row {row + 2}: {name} is {table[name].iloc[row]}, expected a whole number from 0 to {size - 1}; "
-            "leave the column out if it is no key and the rows are in order",
+            f"{called.name}: row {called.first + row}: {name} is {table[name].iloc[row]}, expected a whole number from "
+            f"0 to {size - 1}; leave the column out if it is no key and the rows are in order",
             problem="malformed-submission",
         )
     return numbers.astype(np.int64)
 
 
-def _inverse(path: Path | str, places: NDArray[np.int64], described: str) -> NDArray[np.intp]:
+def _inverse(called: TableName, places: NDArray[np.int64], described: str) -> NDArray[np.intp]:
     """The row of the table for each place.
 
     Raises:
@@ -177,9 +183,9 @@ def _inverse(path: Path | str, places: NDArray[np.int64], described: str) -> NDA
     counts = np.bincount(places, minlength=len(places))
     if len(counts) > len(places) or (counts != 1).any():
         place = int((counts > 1).argmax())
-        twice = np.flatnonzero(places == place)[:2] + 2
+        twice = np.flatnonzero(places == place)[:2] + called.first
         raise SubmissionError(
-            f"{path}: rows {twice[0]} and {twice[-1]} have the same {described}; each row is there once",
+            f"{called.name}: rows {twice[0]} and {twice[-1]} have the same {described}; each row is there once",
             problem="malformed-submission",
         )
     return np.argsort(places, kind="stable")

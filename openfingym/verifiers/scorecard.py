@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.verifiers.routes import ARROW_FILE, JSON, NPY, NPZ, PARQUET
-from openfingym.verifiers.row_keys import order_of
+from openfingym.verifiers.row_keys import TableName, order_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
     from openfingym_verifier.truth import HiddenTask
 
+COLUMNAR = frozenset({".parquet", ".arrow"})
+"""Suffixes of files of tables that are no text."""
 SUBMISSION_LIMIT = 2 * 1024**3
 """The most bytes that a file of a submission may have."""
 MEDIA_TYPES: Mapping[str, str] = {
@@ -276,7 +278,7 @@ def _with_keys(path: Path, content: bytes, task: HiddenTask) -> pd.DataFrame | N
 
     Of these the verifier, which reads programs' answers, takes keys alone; here other columns are left out.
     """
-    if path.suffix not in {".parquet", ".arrow"}:
+    if path.suffix not in COLUMNAR:
         return None
     try:
         import pyarrow as pa
@@ -309,7 +311,8 @@ def _as_npy(path: Path, table: pd.DataFrame, task: HiddenTask, package: BuiltPac
     if len(table) != rows:
         axes = " x ".join(task.manifest.submission_axes[:-1]) or task.manifest.submission_axes[0]
         raise SubmissionError(f"{path}: {len(table)} rows, expected {rows} ({axes})", problem="wrong-shape")
-    order = order_of(path, table, package)
+    # Of a file of text, rows are known by their lines.
+    order = order_of(TableName(str(path), 0 if path.suffix in COLUMNAR else 2), table, package)
     table = table if order is None else table.iloc[order]
     # Columns are taken by name: their order in the file does not matter, and other columns are left out.
     predictions = table[labels]

@@ -15,7 +15,7 @@ import numpy as np
 
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.verifiers.routes import ARROW_FILE, ARROW_STREAM, PARQUET
-from openfingym.verifiers.row_keys import key_names, order_of
+from openfingym.verifiers.row_keys import TableName, key_names, order_of
 from openfingym_verifier.columnar_child import REFUSED
 from openfingym_verifier.problems import REFUSALS, Problem
 
@@ -129,7 +129,7 @@ def _in_order(
         {name: column.astype("datetime64[ns]") if column.dtype.kind == "i" else column for name, column in keys.items()}
     )
     try:
-        order = order_of("the table", frame, package)
+        order = order_of(TableName("the table"), frame, package)
     except SubmissionError as error:
         raise Problem(error.problem, f"{error}."[:500]) from None
     return values if order is None else values[order]

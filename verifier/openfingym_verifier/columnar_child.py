@@ -152,7 +152,8 @@ def key_of(table: pa.Table, name: str) -> NDArray[np.generic]:
     if column.null_count:
         raise TableRefused("malformed-submission", f"Column {name!r}, which says which row is which, has empty cells.")
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-        return column.cast(pa.float64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+        # Whole numbers beyond 2**53 lose digits, and are no number of a row.
+        return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
     for zone in (None, "UTC"):
         try:
             moments = pc.cast(column, pa.timestamp("ns", tz=zone)).cast(pa.int64())

@@ -38,7 +38,7 @@ SMALLEST_FIXED = 1_000_000
 """A whole number of a billionth is at least as large in some row: a price of 0.001."""
 CORNERS = frozenset({"", "price", "ticker", "tickers", "attributes", "symbol", "symbols"})
 """What stands in the first cell of a row of names that has another below it, in lower case."""
-_WHOLE = re.compile(r"\s*-?\d+\s*")
+_WHOLE = re.compile(r"\s*-?[0-9]{1,19}\s*")
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?")
 
 
@@ -88,14 +88,14 @@ def _displayed(frame: pd.DataFrame, steps: list[str]) -> pd.DataFrame:
     if not DATABENTO.union(FIELDS) <= names.keys():
         return frame
     fields = [names[field] for field in FIELDS]
-    cells = [cell for name in fields for cell in frame[name] if isinstance(cell, str)]
+    cells = [cell for name in fields for cell in frame[name] if isinstance(cell, str) and cell.strip()]
     # Quoted prices have decimals there, as in 4108.500000000, and no whole one is as large.
     if not all(map(_WHOLE.fullmatch, cells)) or max(map(abs, map(int, cells)), default=0) < SMALLEST_FIXED:
         return frame
     steps.append("prices, whole numbers of a billionth, divided by 1e9")
 
     def displayed(cell: object) -> object:
-        if not isinstance(cell, str):
+        if not isinstance(cell, str) or not cell.strip():
             return cell
         return "" if int(cell) == np.iinfo(np.int64).max else str(Decimal(cell.strip()).scaleb(-9))
 

@@ -411,6 +411,10 @@ def test_a_price_that_databento_has_none_of_is_a_hole(tmp_path: Path) -> None:
     places = [table.channels.index(name) for name in ("open", "high", "low", "close")]
     expected = [[4108.25, 4108.5, -37.63, 4108.25]] * 2 + [[np.nan] * 4]
     np.testing.assert_array_equal(np.asarray(table.values)[:, places], expected)
+    # An empty cell is a hole as well, and says nothing of the others.
+    columns = [[*column[:2], ""] for column in columns]
+    table = read(tmp_path, header + rows(DAYS, *ids, *columns, columns[0], [7] * 3))
+    np.testing.assert_array_equal(np.asarray(table.values)[:, places], expected)
     # Prices as they are quoted stay as they are, also where all are whole.
     quoted = ["4108.000000000"] * 3
     table = read(tmp_path, header + rows(DAYS, *ids, quoted, quoted, quoted, quoted, [7] * 3))
