@@ -78,6 +78,13 @@ def create(parent: Path | None = None) -> Path:
 
 def remove(folder: Path) -> None:
     """Remove a folder and all it holds; it may be gone already."""
+    # The owner's name goes last: what is left of a folder whose owner is killed meanwhile is then still found.
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != OWNER_FILE:
+                Path(entry.path).unlink()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -56,6 +56,40 @@ def test_reaping_takes_the_dead_only(short_dir):
     assert set(alive.parent.iterdir()) == {alive, unnamed, stray}
 
 
+KILLED_WHILE_REMOVING = """
+import os, sys
+from pathlib import Path
+from openfingym_runtime import owned_directory
+
+for removals in range(7):
+    if not (pid := os.fork()):
+        folder = owned_directory.create(Path(sys.argv[1]))
+        (folder / "below").mkdir()
+        for name in ("below/a", "below/b", "aa", "zz"):
+            (folder / name).touch()
+        left = [removals]
+        def audit(event, arguments):
+            if event in ("os.remove", "os.rmdir"):
+                if not left[0]:
+                    os._exit(9)
+                left[0] -= 1
+        sys.addaudithook(audit)
+        owned_directory.remove(folder)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def test_what_a_process_leaves_that_is_killed_while_it_removes_is_found(short_dir):
+    command = [sys.executable, "-c", KILLED_WHILE_REMOVING, str(short_dir)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    assert said == ["9"] * 7
+    assert owned_directory.reap(short_dir) == 6
+    (last,) = owned_directory.private_root(short_dir).iterdir()
+    assert not any(last.iterdir()), "its name was the last to go"
+
+
 def test_an_owned_directory_goes_with_its_block(short_dir):
     with owned_directory.owned_directory(short_dir) as folder:
         (folder / "x").touch()

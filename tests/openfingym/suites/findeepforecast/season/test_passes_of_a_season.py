@@ -46,9 +46,9 @@ class Fixed:
             batch.keep(said_of(one.question, answer))
 
 
-@pytest.fixture(scope="module")
-def book(rough: Vault, tmp_path_factory: pytest.TempPathFactory) -> Book:
-    return begin(tmp_path_factory.mktemp("passes"), rough, quotas='"recurrent corporate" = { US = 8 }', weeks=WEEKS)
+@pytest.fixture
+def book(rough: Vault, tmp_path: Path) -> Book:
+    return begin(tmp_path, rough, quotas='"recurrent corporate" = { US = 8 }', weeks=WEEKS)
 
 
 @pytest.fixture
