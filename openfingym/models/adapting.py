@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
-from openfingym.models.refusals import Refusal, field_wanted, takes_no
-from openfingym.models.wire import Json, as_list, as_object, as_text
+from openfingym.models.refusals import Refusal, field_wanted, takes_no, takes_no_late_system
+from openfingym.models.wire import Json, as_list, as_object
 
 
 def _with_new_name_of_max_tokens(body: Json) -> Json:
     return {"max_completion_tokens" if key == "max_tokens" else key: value for key, value in body.items()}
 
 
-def _with_system_in_user(body: Json) -> Json:
-    """The request with the system message at the head of the user's first message."""
-    first, *rest = [as_object(message, "a message") for message in as_list(body["messages"])]
-    if first["role"] != "system":
-        return body
-    following = as_text(rest.pop(0)["content"]) if rest and rest[0]["role"] == "user" else ""
-    return body | {"messages": [{"role": "user", "content": f"{first['content']}\n\n{following}".strip()}, *rest]}
+def _with_system_in_user(body: Json, first: int = 0) -> Json:
+    """The request with its system messages in the user's messages beside them.
+
+    Args:
+        body: the request.
+        first: number of the first message that may be moved.
+    """
+    joined: list[Json] = []
+    was_system = False
+    for number, message in enumerate(as_list(body["messages"])):
+        part = dict(as_object(message, "a message"))
+        is_system = part["role"] == "system" and number >= first
+        if is_system:
+            part["role"] = "user"
+        if joined and (is_system or was_system) and part["role"] == joined[-1]["role"] == "user":
+            joined[-1]["content"] = f"{joined[-1]['content']}\n\n{part['content']}"
+        else:
+            joined.append(part)
+        was_system = is_system
+    return body | {"messages": joined}
 
 
 def _without(parameter: str) -> Callable[[Json], Json]:
@@ -45,10 +59,12 @@ def _with_field(field: str) -> Callable[[Json], Json]:
     return lambda body: _changed(body, lambda part: {field: ""} | part if part["role"] == "assistant" else part)
 
 
+LATE_SYSTEM = "system message in the midst of a conversation"
 ADAPTATIONS: Mapping[str, Callable[[Json], Json]] = {
     "max_tokens": _with_new_name_of_max_tokens,
     "seed": _without("seed"),
     "system": _with_system_in_user,
+    LATE_SYSTEM: partial(_with_system_in_user, first=1),
     "stream_options": _without("stream_options"),
     "return_token_ids": _without("return_token_ids"),
     "logprobs": _without("logprobs"),
@@ -95,7 +111,6 @@ class Adaptations:
     def adapted(self, body: Json) -> Json:
         """A request without what its model was found not to take."""
         known = self.of(str(body["model"]))
-        # In the order of the table: the system message is moved while it is still the first.
         for word in (*(word for word in ADAPTATIONS if word in known), *sorted(known - ADAPTATIONS.keys())):
             body = adaptation(word)(body)
         return body
@@ -112,6 +127,7 @@ class Adaptations:
         """
         wanted = field_wanted(refusal)
         words = [word for word in (*ADAPTATIONS, *sent_back(body)) if takes_no(refusal, word)]
+        words += [LATE_SYSTEM] if takes_no_late_system(refusal) else []
         for word in (*words, *([REQUIRED + wanted] if wanted else [])):
             if adaptation(word)(body) != body:
                 self._known.add((str(body["model"]), word))

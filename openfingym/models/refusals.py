@@ -233,6 +233,8 @@ _TOOLLESS = frozenset({400, 404, 422, 500, 501})
 """Statuses with which some endpoint says that a model takes no tools."""
 _OF_A_PARAMETER = frozenset({400, 413, 422})
 _WANTED = re.compile(r"`(\w{1,40})`.{0,60}must be passed back")
+_LATE_SYSTEM = re.compile(r"system message must be (?:at the beginning|(?:the )?first)|unexpected role 'system' after")
+"""How templates of Qwen's models, behind vLLM (400) or llama.cpp (500), and Mistral's rules say it."""
 _STREAM = re.compile(r"\bstream(?:s|ed|ing)?\b")
 
 _MINUTE = re.compile(r"(?:\bper |\b[tr]p[mdh]\b).{0,60}?\blimit:? (\d+).{0,60}?\brequested:? (\d+)")
@@ -298,6 +300,11 @@ def takes_no(refusal: Refusal, word: str) -> bool:
         return False
     named = bool(re.search(rf"\b{re.escape(word)}\b", refusal.text) and _NONE.search(refusal.text))
     return named or word in refusal.parameters
+
+
+def takes_no_late_system(refusal: Refusal) -> bool:
+    """Whether a request was refused because a system message in it is not the first message."""
+    return refusal.meant_status in {*_OF_A_PARAMETER, 500} and bool(_LATE_SYSTEM.search(refusal.text))
 
 
 def field_wanted(refusal: Refusal) -> str | None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from openfingym.models.messages import Completion, Message, Tool, ToolCall
+from openfingym.models.messages import Completion, Message, Role, Tool, ToolCall
 from openfingym.models.serving.fields import (
     MOST_MESSAGES,
     MOST_TOOLS,
@@ -36,6 +36,8 @@ REFUSED: Final = frozenset(["mcp_servers", "container", "file_ids"])
 """Fields that ask for more than an answer to this conversation. Any other field is left out."""
 THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
 """Types of blocks that are left out: thoughts are not sent back."""
+_ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "system": "system"}
+"""Instructions in the midst of a conversation, which Claude Code sends, stand where they are."""
 _FINISH: Final = {"tool_calls": "tool_use", "length": "max_tokens", "refusal": "refusal", "content_filter": "refusal"}
 
 
@@ -78,9 +80,10 @@ def read(body: bytes) -> ServedRequest:
 
 def _messages(message: Json) -> Iterator[Message]:
     """The messages of ours that one of theirs is: the results in it are messages of their own."""
-    role, content = message.get("role"), message.get("content")
-    if role not in ("user", "assistant"):
-        raise RefusedRequestError(f"role must be user or assistant, found {str(role)[:40]!r}")
+    named, content = message.get("role"), message.get("content")
+    role = _ROLES.get(named) if isinstance(named, str) else None
+    if role is None:
+        raise RefusedRequestError(f"role must be one of {', '.join(_ROLES)}, found {str(named)[:40]!r}")
     blocks: list[object] = (
         [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content, "content", MOST_MESSAGES)
     )
@@ -101,8 +104,8 @@ def _messages(message: Json) -> Iterator[Message]:
             unsupported(f"a block of type {str(kind)[:40]!r}", "the model reads text, and calls and results of tools")
     require_once([call.id for call in calls], "calls")
     yield from results
-    if role == "assistant" or texts or not results:
-        yield Message("assistant" if role == "assistant" else "user", "\n".join(texts), tuple(calls))
+    if texts or not results:
+        yield Message(role, "\n".join(texts), tuple(calls))
 
 
 def _call(block: Json) -> ToolCall:

@@ -33,6 +33,7 @@ REFUSALS = {
     "stream-only": (400, "invalid_parameter", "This model only supports stream mode; set stream to true."),
     "no-stream-options": (400, None, "body.stream_options: Extra inputs are not permitted"),
     "no-system": (400, None, "System role not supported"),
+    "no-late-system": (400, None, "Chat template error: System message must be at the beginning."),
     "seedless": (422, None, "body.seed: Extra inputs are not permitted"),
     "renamed": (400, "unsupported_parameter", "Unsupported parameter: 'max_tokens' is not supported with this model."),
     "unauthorized": (401, "invalid_api_key", "Incorrect API key provided: {key}."),
@@ -45,8 +46,8 @@ REFUSALS = {
     "error-503": (503, "overloaded", "The model is overloaded."),
 }
 """Status, code and message of each refusal, by its name. What follows ``rate-limit`` is the form of ``Retry-After``,
-and what follows ``no-tools`` is whose words they are; only requests with a system message meet ``no-system``, and only
-those for a whole answer meet ``stream-only``."""
+and what follows ``no-tools`` is whose words they are; only requests with a system message meet ``no-system``, only
+those where one is not the first meet ``no-late-system``, and only those for a whole answer meet ``stream-only``."""
 OF_A_FIELD = {
     "renamed": "max_tokens",
     "seedless": "seed",

@@ -138,6 +138,8 @@ class StandIn:
             fault = None
         if fault and fault.name == "no-system" and request.messages[0].role != "system":
             fault = None
+        if fault and fault.name == "no-late-system" and all(one.role != "system" for one in request.messages[1:]):
+            fault = None
         if fault and fault.name == "stream-only" and body.get("stream"):
             fault = None
         met = self._meet(model, fault)

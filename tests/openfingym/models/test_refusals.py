@@ -14,7 +14,7 @@ import pytest
 from openfingym.errors import ModelRefusedError, ModelUnavailableError
 from openfingym.models import Completion, Message, ModelEndpoint
 from openfingym.models.refusals import TABLE as TABLE_OF_MEANINGS
-from openfingym.models.refusals import Refusal, field_wanted, refusal_in, takes_no, takes_no_tools
+from openfingym.models.refusals import Refusal, field_wanted, refusal_in, takes_no, takes_no_late_system, takes_no_tools
 from openfingym.models.retrying import Transient, judge, stated_wait_s
 from openfingym.models.wire import BlockedAnswer, Json, MalformedAnswer, read_answer
 
@@ -337,6 +337,17 @@ def test_what_a_status_alone_means(status: int, kind: str) -> None:
 )
 def test_what_a_model_does_not_take(status: int, body: Json, word: str, taken: bool) -> None:
     assert takes_no(Refusal(status, body), word) != taken
+
+
+@pytest.mark.parametrize(("status", "text", "late"), [
+    (400, "Chat template error: System message must be at the beginning.", True),
+    (500, "System message must be at the beginning.", True),
+    (400, "Unexpected role 'system' after role 'tool'", True),
+    (429, "System message must be at the beginning.", False),
+    (400, "The system message must be short.", False),
+])  # fmt: skip
+def test_a_system_message_that_is_not_the_first(status: int, text: str, late: bool) -> None:
+    assert takes_no_late_system(Refusal(status, {"error": {"message": text}})) is late
 
 
 def test_what_endpoints_want_or_do_not_have() -> None:

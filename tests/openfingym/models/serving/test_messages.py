@@ -48,7 +48,10 @@ def said(role: str, *blocks: object) -> dict[str, object]:
         said("assistant", {"type": "tool_use", "id": "1", "name": "x", "input": "text"}),
         said("assistant", {"type": "tool_use", "id": "1", "name": "x"}, {"type": "tool_use", "id": "1", "name": "x"}),
         {"system": [{"type": "image", "source": {"type": "url", "url": "https://evil.example"}}]},
-        {"messages": [{"role": "system", "content": "x"}]},
+        said("system", {"type": "image", "source": {"type": "url", "url": "https://evil.example"}}),
+        said("system", {"type": "tool_result", "tool_use_id": "1", "content": "x"}),
+        said("system", {"type": "thinking", "thinking": "x"}),
+        {"messages": [{"role": "tool", "content": "x"}]},
         {"messages": [{"role": {"user": 1}, "content": "x"}]},
     ],
 )  # fmt: skip
@@ -106,6 +109,22 @@ def test_an_empty_message_of_results_is_no_message_of_the_users() -> None:
     assert [message.role for message in read(**said("user")).messages] == ["user"]
     results = said("user", {"type": "tool_result", "tool_use_id": "1"})
     assert [(message.role, message.content) for message in read(**results).messages] == [("tool", "")]
+
+
+def test_instructions_in_the_midst_of_a_conversation_stand_where_they_are() -> None:
+    said = [
+        {"role": "user", "content": "Hello"},
+        {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
+        {"role": "assistant", "content": "Hi."},
+        {"role": "system", "content": "Be kind."},
+    ]
+    assert read(messages=said, system="You act.").messages == (
+        Message("system", "You act."),
+        Message("user", "Hello"),
+        Message("system", "Be brief."),
+        Message("assistant", "Hi."),
+        Message("system", "Be kind."),
+    )
 
 
 ANSWER = Completion(
