@@ -154,7 +154,7 @@ def test_no_action_breaks_a_session_at_a_broker(tmp_path: Path) -> None:
     """Otherwise an agent whose session goes badly would end it without a score."""
     random, names = np.random.default_rng(2), ["aapl", "msft", "?", -1, 10**17]
     numbers = [0, -0.0, 1, -1, 0.5, 1e-320, 1e18, 1e300, 1.7e308, 10**17, -(10**17), None]
-    with at_a_venue(tmp_path, 30) as (session, _):
+    with at_a_venue(tmp_path, 600) as (session, _):  # steps of a second, more than a busy machine can take
         for _ in range(150):
             number = lambda: numbers[random.integers(len(numbers))]  # noqa: E731  # short
             action: dict[str, object] = {"weights": [number(), number()]}
