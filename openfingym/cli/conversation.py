@@ -51,7 +51,7 @@ class LiveConversation:
         with self._lock, contextlib.suppress(OSError):
             if index not in self._results:
                 self._results[index] = 0
-                self._answers += turn.role == "assistant"
+                self._answers += turn.generation is not None
                 if self._answers:
                     _print(self._console, _said(turn, self._answers, LIVE_LINES))
                 for call in turn.tool_calls:
@@ -72,7 +72,7 @@ def print_conversation(console: Console, rollout: RolloutRecord, lines: int | No
     """
     answers = 0
     for index, turn in enumerate(rollout.messages):
-        answers += turn.role == "assistant"
+        answers += turn.generation is not None
         _print(console, _said(turn, answers, lines))
         for call in turn.tool_calls:
             _print(console, _call(call, lines))
@@ -103,14 +103,11 @@ def _print(console: Console, lines: Iterable[Text]) -> None:
 
 def _said(turn: Turn, answer: int, lines: int | None) -> Iterator[Text]:
     """A message with its heading: who says it, and of a model's answer its number, time, tokens and reasoning."""
-    heading = Text("\n")
-    if turn.role != "assistant":
-        yield heading.append(turn.role, style="bold")
-        yield from _block(turn.content, lines)
-        return
-    heading.append(f"answer {answer}", style="bold cyan")
-    if turn.generation is not None:
-        made = turn.generation
+    heading, made = Text("\n"), turn.generation
+    if made is None:  # also answers that a command line made up as examples
+        heading.append(turn.role, style="bold")
+    else:
+        heading.append(f"answer {answer}", style="bold cyan")
         taken = f"  {made.latency_s:.1f} s, {made.usage.prompt} + {made.usage.completion} tokens"
         heading.append(
             taken if made.finish_reason in {"stop", "tool_calls"} else f"{taken}, ended by {made.finish_reason}",

@@ -75,6 +75,24 @@ def view(
 
 
 Show = Callable[..., tuple[int, str, str]]
+EXAMPLE = Turn(role="assistant", content="An example of an answer, which no model wrote.")
+
+
+def test_answers_that_no_model_wrote_are_not_counted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    messages = (MESSAGES[1], EXAMPLE, MESSAGES[1], MESSAGES[2])
+    _, said, _ = view(capsys, monkeypatch, rollout(tmp_path, messages=messages))
+    assert "An example" in said
+    assert "answer 1 " in said
+    assert "answer 2" not in said
+    console = Console(record=True, width=120, file=StringIO())
+    live = LiveConversation(console)
+    for index, turn in enumerate(messages):
+        live.heard(index, turn)
+    heard = console.export_text()
+    assert "answer 1 " in heard
+    assert "An example" not in heard
 
 
 @pytest.fixture
