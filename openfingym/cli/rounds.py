@@ -30,6 +30,7 @@ from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.rounds.book import Book
+    from openfingym.rounds.status import SeriesStatus
 
 SERIES = "weekly"
 """Name of the definition that is begun where none is named."""
@@ -155,29 +156,28 @@ def tick(
 @folder_option
 @json_option("an object")
 def status(series: str | None, verifier: str | None, folder: Path | None, as_json: bool) -> None:
-    """Show where a SERIES stands: its rounds, deadlines and forecasts, and what is due."""
-    from openfingym.questions import utc_text
+    """Show where a SERIES stands: its rounds, deadlines and forecasts, and what is due, in each of its passes."""
     from openfingym.rounds.book import Book
+    from openfingym.rounds.passes import passes_of
     from openfingym.rounds.status import status as look
 
     book = Book.find(series)
     with opened_ledger(verifier, folder) as ledger:
-        state = look(book, ledger)
+        states = [(one, look(one, ledger)) for one in passes_of(book)]
     if as_json:
-        document = {
-            "series": book.series.name,
-            "title": book.series.title,
-            "clock": book.series.clock,
-            "simulated": book.series.simulated,
-            "replayed": book.series.replayed,
-            "now": utc_text(state.now_ns),
-            "rounds": [row.to_dict() for row in state.rounds],
-            "earlier_rounds": state.earlier,
-            "next": {"at": utc_text(state.next_ns), "what": state.next_what},
-        }
-        print_json(document)
+        named = {"title": book.series.title, "clock": book.series.clock}
+        later = [{"pass": one.number} | state.to_dict() for one, state in states[1:]]
+        print_json(about(book) | named | states[0][1].to_dict() | {"later_passes": later})
         return
-    say(f"{title(book)}; {clock_line(book)}, now {utc_text(state.now_ns)}")
+    for one, state in states:
+        _print_status(f"{title(book)}; {clock_line(book)}" if one.number == 1 else f"\npass {one.number}", state)
+
+
+def _print_status(heading: str, state: SeriesStatus) -> None:
+    """Print where a pass of a series stands."""
+    from openfingym.questions import utc_text
+
+    say(f"{heading}, now {utc_text(state.now_ns)}")
     rows = [
         (
             row.week,

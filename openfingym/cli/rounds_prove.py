@@ -28,10 +28,11 @@ def prove(
 ) -> None:
     """Generate the rounds of a SERIES again from copies of their vaults without all that became known later.
 
-    The same questions must come, to the byte: so nothing that was not known yet went into any of them. The exit status
-    is 7 where one differs.
+    The same questions must come, to the byte: so nothing that was not known yet went into any of them. That holds for
+    each pass of a season that was played more than once. The exit status is 7 where one differs.
     """
     from openfingym.rounds.book import Book
+    from openfingym.rounds.passes import passes_of
     from openfingym.rounds.proving import prove_generation
 
     book = Book.find(series)
@@ -39,14 +40,17 @@ def prove(
         say(title(book))
     rows, well = [], True
     with opened_ledger(verifier, folder) as ledger:
-        for name, proof in prove_generation(book, ledger, weeks):
-            rows.append({"source": name, **proof.to_dict()})
-            well = well and proof.proved
-            if not as_json:
-                said = "proved" if proof.proved else "NOT PROVED"
-                say(f"{proof.week}  {name}  {proof.questions} questions  {said}  {proof.digest}")
-                for difference in proof.differences:
-                    say(f"  {difference}", err=True)
+        for one in passes_of(book):
+            if one.number > 1 and not as_json:
+                say(f"pass {one.number}")
+            for name, proof in prove_generation(one, ledger, weeks):
+                rows.append({"source": name, "pass": one.number, **proof.to_dict()})
+                well = well and proof.proved
+                if not as_json:
+                    said = "proved" if proof.proved else "NOT PROVED"
+                    say(f"{proof.week}  {name}  {proof.questions} questions  {said}  {proof.digest}")
+                    for difference in proof.differences:
+                        say(f"  {difference}", err=True)
     if as_json:
         print_json(about(book) | {"holds": well, "proofs": rows})
     elif not rows:

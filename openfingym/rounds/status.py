@@ -72,6 +72,15 @@ class SeriesStatus:
     next_what: str
     """What is due at that moment, such as ``generate``."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The status as JSON."""
+        return {
+            "now": utc_text(self.now_ns),
+            "rounds": [row.to_dict() for row in self.rounds],
+            "earlier_rounds": self.earlier,
+            "next": {"at": utc_text(self.next_ns), "what": self.next_what},
+        }
+
 
 def status(book: Book, ledger: LedgerClient, shown: int = SHOWN) -> SeriesStatus:
     """The status of a series by its own clock; nothing is changed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from openfingym.cli import cli
 from openfingym.errors import UsageError
 from openfingym.reports.seasons.reading import read_season
 from openfingym.reports.seasons.records import SeasonRecords
@@ -95,6 +98,30 @@ def test_five_commands_make_one_season(book: Book, ledger: LedgerClient, verifie
     again = Fixed("b")
     assert run(book, ledger, None, [again, Fixed("a")]).complete
     assert not again.seen
+
+
+def test_status_and_proof_are_of_every_pass(
+    book: Book, verifier: Any, played: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", verifier.admin_token)
+
+    def said(*arguments: str) -> Any:
+        place = ["--verifier", str(verifier.uds)]
+        done = CliRunner().invoke(cli, ["rounds", *arguments, book.series.name, *place], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    status = json.loads(said("status", "--json"))
+    assert [one["pass"] for one in status["later_passes"]] == [2, 3]
+    rounds = status["rounds"][:WEEKS]
+    for one in status["later_passes"]:
+        assert [row["questions"] for row in one["rounds"][:WEEKS]] == [row["questions"] for row in rounds]
+        assert one["now"] == status["now"]
+    assert said("status").count("next: ") == 3
+    proofs = json.loads(said("prove", "--json"))["proofs"]
+    assert [(one["pass"], one["week"], one["proved"]) for one in proofs] == [
+        (number, week["round"], True) for number in (1, 2, 3) for week in rounds
+    ]
 
 
 def test_who_uses_others_sees_those_of_all_passes(book: Book, ledger: LedgerClient, played: dict[str, Any]) -> None:
