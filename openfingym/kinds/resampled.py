@@ -111,7 +111,7 @@ def taken_by_period(
         periods: the periods to take, counted from 0 in their order; int64[any number]. One that is drawn twice becomes
             two periods, as a metric that forms a portfolio for each would merge them otherwise.
     """
-    members = _members(fold.truth.arrays["period"])
+    members = _members(np.asarray(fold.truth.arrays["period"]))
     rows = np.concatenate([members[period] for period in periods])
     renewed = np.repeat(np.arange(len(periods)), [len(members[period]) for period in periods])
     return taken(fold, values, rows, period=renewed)
