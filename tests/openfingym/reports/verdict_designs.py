@@ -19,8 +19,11 @@ from openfingym.kinds.resampled import drawn_by_period
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.metrics.resampling import Resampling, block_bootstrap
 from openfingym.metrics.unit_calendar import UnitCalendar
+from openfingym.reports.cells import penalized_estimate
 from openfingym.reports.comparisons import RowComparison, compare
+from openfingym.reports.datasets import datasets_of
 from openfingym.reports.groups import grouped
+from openfingym.reports.repeats import Samples
 from openfingym.results import RolloutResult
 from tests.openfingym.reports.made import RESULT
 
@@ -245,3 +248,28 @@ def measure(design: Design, reports: int, seed: int = 0) -> Measured:
     found = sum(design.draw(generator, 2, gap).compared()[0].verdict == "better" for _ in range(reports))
     width = float(np.median(halves)) / (1.959964 * float(np.std(values)))
     return Measured(named / reports, covered / reports, width, gap, found / reports)
+
+
+def measure_own(design: Design, reports: int, *, paired: bool = True, seed: int = 0) -> tuple[float, float]:
+    """How the interval of one row's own penalized total does, on equal models.
+
+    Args:
+        design: the design of the study.
+        reports: how many reports are drawn.
+        paired: whether it is known what each item adds.
+        seed: seed of the draws.
+
+    Returns:
+        The share of intervals that hold the truth, and their median width over that of one who knows the variance.
+    """
+    generator, found = np.random.default_rng(seed), []
+    for _ in range(reports):
+        report = design.draw(generator, design.models, 0.0)
+        (first, *_) = grouped(report.results, ("agent",))
+        samples = Samples(lambda run, report=report: report.samples.get(run.rollout_id) if paired else None)  # type: ignore[misc]
+        numbers = datasets_of(list(first.tasks), first.data_kind)
+        estimate = penalized_estimate(list(first.tasks.values()), numbers, samples)
+        found.append((estimate.low, estimate.value, estimate.high))
+    low, values, high = np.log(np.array(found, dtype=np.float64)).T
+    covered = (low <= values.mean()) & (values.mean() <= high)
+    return float(covered.mean()), float(np.median(0.5 * (high - low)) / (1.959964 * values.std()))
