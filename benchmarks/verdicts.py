@@ -1,7 +1,7 @@
 """How often reports are right: equal models told apart, planted differences found, intervals that hold the truth.
 
 Run ``python benchmarks/verdicts.py [REPORTS]`` (or with ``--short``) from the root of the repository; 2,000 reports a
-design take minutes. Prints the table of docs/reports.md.
+design take minutes. Prints the table of docs/reports.md, and how the interval of one row's own skill does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from size import sized
 
-from tests.openfingym.reports.verdict_designs import DESIGNS, measure
+from tests.openfingym.reports.verdict_designs import DESIGNS, measure, measure_own
 
 REPORTS = sized(2_000, 10)
 
@@ -29,6 +29,9 @@ def main() -> None:
             f"{found.detectable:.2g} |",
             flush=True,
         )
+    for name, design in DESIGNS.items():
+        covered, width = measure_own(design, reports)
+        print(f"{name}: the interval of a row's own skill holds the truth {covered:.1%}, width {width:.2f}", flush=True)
 
 
 if __name__ == "__main__":

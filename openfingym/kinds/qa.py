@@ -19,7 +19,7 @@ from openfingym.kinds.qa_contract import QaContract, qa_contract
 from openfingym.kinds.qa_episodes import AnswerState, QuestionEpisode
 from openfingym.kinds.sequential import SequentialKind
 from openfingym.kinds.start import Start
-from openfingym.suites.suite import Asking, SuiteQuestion
+from openfingym.suites.suite import UNDATED, Asking, SuiteQuestion
 from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
@@ -262,10 +262,11 @@ class QaKind(SequentialKind):
         """The questions to practise on are the public fold, those that count the private one."""
         from openfingym.metrics import Truth
 
-        targets = np.asarray(hidden["targets"], dtype=np.float64)
+        targets, period = np.asarray(hidden["targets"], dtype=np.float64), _days(read("test_questions"))
 
         def fold(rows: slice) -> Fold:
-            return Fold(rows, Truth({"y_true": np.ascontiguousarray(targets[rows])}, {}, seed))
+            arrays = {"y_true": np.ascontiguousarray(targets[rows]), "period": period[rows]}
+            return Fold(rows, Truth(arrays, {}, seed))
 
         return fold(slice(counts[0])), fold(slice(counts[0], sum(counts)))
 
@@ -274,10 +275,10 @@ class QaKind(SequentialKind):
         return {"y_pred": np.ascontiguousarray(values[:, 1:])}
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
-        """A bootstrap of blocks of consecutive questions, since those of one time share its news."""
-        from openfingym.metrics.resampling import block_bootstrap
+        """A bootstrap of blocks of days, since the questions as of one time share its news."""
+        from openfingym.kinds.resampled import drawn_by_period
 
-        return block_bootstrap(len(np.asarray(fold.truth.arrays["y_true"])), fold.truth.seed, units_are_rows=True)
+        return drawn_by_period(np.asarray(fold.truth.arrays["period"]), fold.truth.seed)
 
     def hidden_shapes(self, shape: tuple[int, ...], n_test: int) -> Mapping[str, tuple[int, ...]]:
         """The numbers of one answer for each question."""
@@ -372,6 +373,15 @@ def _dataset(task: Task) -> str:
 def _texts(questions: Sequence[SuiteQuestion]) -> Array:
     """Questions as JSON texts, str[questions]."""
     return np.array([question.to_json() for question in questions])
+
+
+def _days(texts: Array) -> NDArray[np.int64]:
+    """Number of the day as of which each question is asked, in order of time; of one without a time, a number of its
+    own.
+    """
+    times = [SuiteQuestion.from_json(str(text)).as_of for text in texts]
+    days = [f"{time} {place:09d}" if time == UNDATED else time[:10] for place, time in enumerate(times)]
+    return np.unique(days, return_inverse=True)[1].astype(np.int64)
 
 
 def _answered(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ A kind itself says how its folds are resampled, and which rows are drawn togethe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from openfingym.kinds.material import Array, Fold, Reader
 from openfingym.metrics.comparison import ForecastComparison, Truth
 from openfingym.metrics.redrawn import Redrawn
 from openfingym.metrics.registry import find_metric
+from openfingym.metrics.resampling import block_bootstrap
 from openfingym.metrics.sampling_error import Replicates
 from openfingym.metrics.scoring import metrics_where_defined
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from openfingym.metrics.resampling import Resampling
     from openfingym.task.contracts import Contract
     from openfingym.task.scoring import Scoring
+
+FEWEST_PERIODS = 6
+"""Fewest periods of questions that stand for others, as of datasets in a report: fewer have next to no spread to tell
+from."""
 
 
 def replicates(
@@ -105,13 +111,38 @@ def taken_by_period(
         periods: the periods to take, counted from 0 in their order; int64[any number]. One that is drawn twice becomes
             two periods, as a metric that forms a portfolio for each would merge them otherwise.
     """
-    number = np.unique(fold.truth.arrays["period"], return_inverse=True)[1]
-    # The rows of each period, as a list of arrays.
-    order = np.argsort(number, kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(number))[:-1])
+    members = _members(np.asarray(fold.truth.arrays["period"]))
     rows = np.concatenate([members[period] for period in periods])
     renewed = np.repeat(np.arange(len(periods)), [len(members[period]) for period in periods])
     return taken(fold, values, rows, period=renewed)
+
+
+def drawn_by_period(period: NDArray[np.int64], seed: int) -> Resampling | None:
+    """A bootstrap of blocks of periods whose units are the rows: all rows of a drawn period are drawn together.
+
+    So rows in any order are counted as rows, and their errors as those of so many periods.
+
+    Args:
+        period: the number of each row's period, int64[rows]; periods are numbered in order of time.
+        seed: seed from which the replicates are drawn.
+
+    Returns:
+        The design; None with fewer periods than :data:`FEWEST_PERIODS`.
+    """
+    members = _members(period)
+    design = block_bootstrap(len(members), seed) if len(members) >= FEWEST_PERIODS else None
+    if design is None:
+        return None
+    draws = tuple(np.concatenate([members[number] for number in draw]) for draw in design.draws)
+    # Blocks are of periods, so that no reader could draw these rows again from a seed and a length in rows.
+    return replace(design, draws=draws, units=len(period), units_are_rows=True, block=1, seed=None)
+
+
+def _members(period: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The rows of each period, in the order of periods."""
+    number = np.unique(period, return_inverse=True)[1]
+    order = np.argsort(number, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(number))[:-1])
 
 
 def count_of_periods(fold: Fold) -> int:

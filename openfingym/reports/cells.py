@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from openfingym.adversarial.marks import share_without_skill
 from openfingym.reports.datasets import datasets_of
 from openfingym.reports.groups import ALL, Row, RunGroup, family_order, judged
-from openfingym.reports.repeats import Loss, by_seed, figure_of
+from openfingym.reports.repeats import Loss, Samples, by_seed, row_figure, stored_sample
 from openfingym.reports.statistics import Estimate, Figure, estimate_of, inference_of, pass_at_k
 
 if TYPE_CHECKING:
@@ -175,35 +175,49 @@ def skill_of(log_ratio: float) -> float:
     return -math.expm1(log_ratio)
 
 
-def skill_estimate(tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int]) -> Estimate:
+def skill_estimate(
+    tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int], samples: Samples | None = None
+) -> Estimate:
     """Skill from the judged runs of each task: 1 - the geometric mean of relative totals (Shchur et al. 2025).
 
     Args:
         tasks: the judged runs, by task.
         datasets: number of each task's dataset (:func:`openfingym.reports.datasets.datasets_of`).
+        samples: the runs' relative totals on every replicate of their hidden items; None to read those that lie beside
+            their results.
     """
     # An agent that never has a score is not as good as the baseline: it has no skill to state.
     if not any(run.state == "scored" for runs in tasks for run in runs):
         return Estimate(None, None, None, len(tasks), None)
-    return _estimate(tasks, datasets, log_relative).map(skill_of)
+    return _estimate(tasks, datasets, log_relative, samples).map(skill_of)
 
 
-def penalized_estimate(tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int]) -> Estimate:
+def penalized_estimate(
+    tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int], samples: Samples | None = None
+) -> Estimate:
     """Geometric mean over tasks of the relative total, a rejected run counted as 100; see :func:`log_penalized`.
 
     Args:
         tasks: the judged runs, by task.
         datasets: number of each task's dataset, as for :func:`skill_estimate`.
+        samples: as for :func:`skill_estimate`.
     """
-    return _estimate(tasks, datasets, log_penalized).map(math.exp)
+    return _estimate(tasks, datasets, log_penalized, samples).map(math.exp)
 
 
-def _estimate(tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int], loss: Loss) -> Estimate:
+def _estimate(
+    tasks: Sequence[Sequence[RolloutResult]], datasets: Sequence[int], loss: Loss, samples: Samples | None
+) -> Estimate:
     """The mean over tasks of the mean loss of the runs of each."""
     values = [fmean([loss(run) for run in runs]) for runs in tasks]
 
     def figures() -> list[Figure]:
-        return [replace(figure_of(by_seed(runs), loss), value=value) for runs, value in zip(tasks, values, strict=True)]
+        # The interval that a result states says all of one task; how tasks go together is in their samples.
+        known = None if len(tasks) == 1 else samples or Samples(stored_sample)
+        return [
+            replace(row_figure(by_seed(runs), loss, known), value=value)
+            for runs, value in zip(tasks, values, strict=True)
+        ]
 
     return estimate_of(values, inference_of(values, datasets, figures))
 
@@ -223,13 +237,15 @@ def paper_reward(run: RolloutResult, family: str) -> float | None:
     return -run.total if family == "trading" else run.total
 
 
-def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str]) -> list[Cell]:
+def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str], samples: Samples | None = None) -> list[Cell]:
     """A cell for each group and each family of its tasks, and one over all if data of its kind has several families.
 
     Args:
         groups: the runs, grouped by kind of data and row.
         families: the family of each task.
+        samples: as for :func:`skill_estimate`.
     """
+    samples = samples or Samples(stored_sample)
     cells = []
     numbers = {kind: _numbers(groups, kind) for kind in dict.fromkeys(group.data_kind for group in groups)}
     for group in groups:
@@ -241,7 +257,7 @@ def cells_of(groups: Sequence[RunGroup], families: Mapping[str, str]) -> list[Ce
         chosen = sorted(by_family.items(), key=lambda item: family_order(item[0]))
         if len(present) > 1:
             chosen.append((ALL, list(group.tasks)))
-        cells += [_cell(group, family, tasks, numbers[group.data_kind]) for family, tasks in chosen]
+        cells += [_cell(group, family, tasks, numbers[group.data_kind], samples) for family, tasks in chosen]
     return cells
 
 
@@ -261,7 +277,7 @@ def task_cells_of(group: RunGroup, families: Mapping[str, str]) -> list[TaskCell
     return [_task_cell(group, families[task], task, runs) for task, runs in group.tasks.items()]
 
 
-def _cell(group: RunGroup, family: str, tasks: Sequence[str], numbers: Mapping[str, int]) -> Cell:
+def _cell(group: RunGroup, family: str, tasks: Sequence[str], numbers: Mapping[str, int], samples: Samples) -> Cell:
     every = [run for task in tasks for run in group.tasks[task]]
     of_task = {task: runs for task in tasks if (runs := judged(group.tasks[task]))}
     by_task, datasets = list(of_task.values()), [numbers[task] for task in of_task]
@@ -278,8 +294,8 @@ def _cell(group: RunGroup, family: str, tasks: Sequence[str], numbers: Mapping[s
         tasks=len(by_task),
         counts=counts,
         reward=fmean(map(fmean, known)) if known and all(known) else None,
-        skill=skill_estimate(by_task, datasets),
-        penalized=penalized_estimate(by_task, datasets),
+        skill=skill_estimate(by_task, datasets, samples),
+        penalized=penalized_estimate(by_task, datasets, samples),
         skill_scored=skill_of(fmean([fmean([log_relative(run) for run in alone]) for alone in scored]))
         if scored
         else None,

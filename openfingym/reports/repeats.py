@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -54,16 +55,15 @@ class Samples:
             self._figures[key] = figure_of(runs, loss)
         return self._figures[key]
 
-    def paired(self, a: RunsBySeed, b: RunsBySeed) -> tuple[Part, Influence | None] | None:
-        """The error over items of the difference of two rows' means, and what each item adds if it is known when it
-        was; None if the error is not known by replicates.
+    def own(self, runs: RunsBySeed) -> tuple[Part, Influence | None] | None:
+        """The error over items of a row's mean, and what each item adds if it is known when it was; None if the error
+        is not known by replicates.
         """
-        difference = self._difference(a, b)
-        if difference is None or (error := difference.error) is None:
-            return None
-        if error <= EVEN:
-            return NOTHING, None
-        return Part.known(error, difference.freedom), difference.influence
+        return _error_of(self._mean(_every(runs)))
+
+    def paired(self, a: RunsBySeed, b: RunsBySeed) -> tuple[Part, Influence | None] | None:
+        """The same of the difference of two rows' means."""
+        return _error_of(self._difference(a, b))
 
     def items(self, a: RunsBySeed, b: RunsBySeed) -> int | None:
         """How many items two rows are compared on, replicate by replicate; None if they are not."""
@@ -85,13 +85,14 @@ class Samples:
         if not all(run.tape == "given" and _is_asked_as_all(run) for run in runs):
             return None
         scored = [run for run in runs if run.state == "scored"]
-        samples = [sample for run in scored if (sample := self._of(run)) is not None]
+        samples = [sample for run in scored if (sample := self.of(run)) is not None]
         if not samples or len(samples) < len(scored) or (mean := RelativeSample.mean(samples)) is None:
             return None
         # A failure counts the same whatever the items are.
         return mean.times(len(scored) / len(runs))
 
-    def _of(self, run: RolloutResult) -> RelativeSample | None:
+    def of(self, run: RolloutResult) -> RelativeSample | None:
+        """The sample of a run; None if it is not known."""
         key = id(run)
         if key not in self._known:
             self._known[key] = self._sample_of(run)
@@ -134,6 +135,22 @@ def figure_of(runs: RunsBySeed, loss: Loss) -> Figure:
     return Figure(value, NOTHING, own if repeats is not None else tuple(items))
 
 
+def row_figure(runs: RunsBySeed, loss: Loss, samples: Samples | None) -> Figure:
+    """The runs of a row on a task as one figure, with what its items add, if that is known.
+
+    Args:
+        runs: the runs of the row.
+        loss: the log loss.
+        samples: the runs' relative totals on every replicate; None to go by the intervals of the results alone.
+    """
+    figure = figure_of(runs, loss)
+    if samples is None or figure.shared is None or figure.shared.error == 0.0:
+        return figure
+    if (known := samples.own(runs)) is None:
+        return figure
+    return replace(figure, shared=known[0], influence=known[1])
+
+
 def difference_of(a: RunsBySeed, b: RunsBySeed, loss: Loss, samples: Samples) -> Figure:
     """The difference of two rows on a task: replicate by replicate if it is known how each does on these, else with
     errors that may go together wholly.
@@ -169,6 +186,12 @@ def deviation(values: Sequence[float]) -> float:
 def is_single(runs: RunsBySeed) -> bool:
     """Whether there is one run alone, of which it is not known how others would differ."""
     return len(_every(runs)) == 1
+
+
+def _error_of(sample: RelativeSample | None) -> tuple[Part, Influence | None] | None:
+    if sample is None or (error := sample.error) is None:
+        return None
+    return (NOTHING, None) if error <= EVEN else (Part.known(error, sample.freedom), sample.influence)
 
 
 def _key(runs: Sequence[RolloutResult]) -> tuple[int, ...]:

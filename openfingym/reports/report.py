@@ -17,6 +17,7 @@ from openfingym.reports.cells import Cell, TaskCell, cells_of, task_cells_of
 from openfingym.reports.comparisons import RowComparison, compare
 from openfingym.reports.endpoints import AskedModel, asked_models
 from openfingym.reports.groups import Field, Row, RunGroup, families_of, grouped
+from openfingym.reports.repeats import Samples, stored_sample
 from openfingym.reports.runs import DamagedRun, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, POWER
 from openfingym.results import QUESTIONS
@@ -217,12 +218,12 @@ def make_report(
         raise UsageError(f"rows are grouped by at least one field and each once, found {', '.join(by) or 'none'}")
     groups = grouped(runs.results, by)
     versions = Counter(config.version for config in runs.configs.values() if config.version is not None)
-    families = families_of(groups, runs.configs)
+    families, samples = families_of(groups, runs.configs), Samples(stored_sample)
     return Report(
         by=tuple(by),
-        cells=tuple(cells_of(groups, families)),
+        cells=tuple(cells_of(groups, families, samples)),
         tasks=tuple(cell for group in groups for cell in task_cells_of(group, families)),
-        comparisons=tuple(compare(groups)),
+        comparisons=tuple(compare(groups, sample_of=samples.of)),
         failures=tuple(_failures(groups)),
         cautions=(*left_out(runs.slices), *left_outside(runs.outside), *cautions_of(groups, runs.configs)),
         runs=len(runs.results),

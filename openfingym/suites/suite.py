@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from openfingym.vault import Vault
 
 Scalar = str | int | float
+UNDATED = "2100-01-01T00:00:00+00:00"
+"""Time as of which a question is asked that states none: everything that is known may be looked up."""
 
 
 class UnreadableAnswerError(OpenFinGymError):

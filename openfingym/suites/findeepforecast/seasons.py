@@ -102,16 +102,15 @@ def season_parts(vault: Vault, seed: int = 0) -> SeasonParts:
     """
     name = f".{_FILE_PREFIX}-{recipe_of(vault.digest, seed)[:16]}.json"
     file = store.home() / VAULTS / vault.name / name
-    if file.is_file():
-        try:
-            return _parts(json.loads(file.read_bytes()))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{file} is damaged ({error}); delete it, and it is made anew") from error
-    parts = generate_parts(vault, seed)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    # Without waiting for the disk: what a power cut damages can be generated again.
-    write_json(file, _document(parts), sync=False)
-    return parts
+    if not file.is_file():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # Without waiting for the disk: what a power cut damages can be generated again.
+        write_json(file, _document(generate_parts(vault, seed)), sync=False)
+    # Read in any case: the file has names in order, and a question states its details in the order that they have.
+    try:
+        return _parts(json.loads(file.read_bytes()))
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{file} is damaged ({error}); delete it, and it is made anew") from error
 
 
 def generate_parts(

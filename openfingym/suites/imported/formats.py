@@ -26,11 +26,10 @@ from pathlib import Path
 from openfingym.answers import Reference
 from openfingym.errors import DataError, OpenFinGymError
 from openfingym.suites.imported.references import live_reference, published_reference
+from openfingym.suites.suite import UNDATED
 
 LARGEST = 200 << 20
 """Most bytes of a file of questions."""
-LATEST = "2100-01-01T00:00:00+00:00"
-"""Time as of which a question is asked that states none: everything that is known may be looked up."""
 _TIER = re.compile(r"\(?(T[123])\)?", re.IGNORECASE)
 _CHINESE = re.compile("[一-鿿]")
 
@@ -217,7 +216,7 @@ def _as_of(value: object) -> str:
         ValueError: it cannot be read.
     """
     if not value:
-        return LATEST
+        return UNDATED
     try:
         # A day may also be written as 2025/08/01.
         moment = datetime.fromisoformat(str(value).strip().replace("/", "-"))

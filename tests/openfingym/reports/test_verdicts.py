@@ -7,7 +7,7 @@ import math
 import pytest
 
 from openfingym.reports.statistics import POWER
-from tests.openfingym.reports.verdict_designs import DESIGNS, measure
+from tests.openfingym.reports.verdict_designs import DESIGNS, measure, measure_own
 
 REPORTS = 24
 """Reports a design: three standard errors of a share of 5 % are 13 points."""
@@ -24,3 +24,11 @@ def test_equal_models_are_seldom_told_apart_and_planted_differences_are_found(na
     # The oracle's own width is measured from as few reports.
     assert found.width <= WIDEST * 1.35
     assert found.found >= POWER - chance * math.sqrt(POWER * (1.0 - POWER))
+
+
+def test_a_rows_own_interval_knows_how_tasks_of_one_series_go_together() -> None:
+    covered, width = measure_own(DESIGNS["7 tasks of one series"], 80)
+    apart = measure_own(DESIGNS["7 tasks of one series"], 80, paired=False)
+    assert covered >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / 80)
+    # Without what each window adds, errors are taken to go together wholly.
+    assert width <= WIDEST < apart[1]

@@ -15,11 +15,15 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from openfingym.kinds.resampled import drawn_by_period
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.metrics.resampling import Resampling, block_bootstrap
 from openfingym.metrics.unit_calendar import UnitCalendar
+from openfingym.reports.cells import penalized_estimate
 from openfingym.reports.comparisons import RowComparison, compare
+from openfingym.reports.datasets import datasets_of
 from openfingym.reports.groups import grouped
+from openfingym.reports.repeats import Samples
 from openfingym.results import RolloutResult
 from tests.openfingym.reports.made import RESULT
 
@@ -56,8 +60,12 @@ class Design:
 
 
 @cache
-def _replicated(units: int) -> tuple[Resampling, Floats]:
-    design = block_bootstrap(units, SEED)
+def _replicated(days_of: tuple[int, ...] | int) -> tuple[Resampling, Floats]:
+    """The replicates of so many windows, or of questions by the day as of which each is asked."""
+    if isinstance(days_of, int):
+        units, design = days_of, block_bootstrap(days_of, SEED)
+    else:
+        units, design = len(days_of), drawn_by_period(np.array(days_of), SEED)
     assert design is not None
     return design, design.counts(units)
 
@@ -70,6 +78,7 @@ def _add(
     baseline: Floats,
     repeats: Floats,
     days: tuple[Days, Days] | None = None,
+    asked: Days | None = None,
 ) -> None:
     """Add the runs of every model on a task.
 
@@ -81,8 +90,9 @@ def _add(
         baseline: loss of the baseline on each item, float64[items].
         repeats: what each repeat of each model adds to its log loss, float64[models, repeats].
         days: the days on which each item begins and ends, int64[items] each; None for items without times.
+        asked: the day as of which each item is asked, int64[items]; None for items that are no questions.
     """
-    design, counts = _replicated(len(baseline))
+    design, counts = _replicated(len(baseline) if asked is None else tuple(asked.tolist()))
     base = counts @ baseline
     calendar = None if days is None else UnitCalendar(days[0] * DAY, days[1] * DAY, SEED, design.block)
     for number, (items, mine) in enumerate(zip(losses, repeats, strict=True)):
@@ -151,20 +161,39 @@ def _one_series(generator: np.random.Generator, models: int, gap: float) -> Draw
     return report
 
 
-def _suite(generator: np.random.Generator, models: int, gap: float) -> DrawnReport:
-    """A hundred questions, four of each day, which share its news; an answer is right or wrong."""
-    report = DrawnReport([], {})
-    days = np.repeat(generator.standard_normal(25), 4)
-    hardness = 0.5 * days + generator.standard_normal(100)
-    chances = 0.8 / (1.0 + np.exp(-hardness))
-    # Half of the gap below and half above, so that it changes little of how uncertain the difference is.
-    shares = [math.exp(-0.5 * gap), math.exp(0.5 * gap), 1.0][:models]
-    losses = [(generator.random(100) < share * chances).astype(float) for share in shares]
-    baseline = (generator.random(100) < 0.3 + 0.4 * chances).astype(float)
-    _add(report, "suite", "simulated", losses, baseline, np.zeros((models, 1)))
-    return report
+def _suite(asked: Days, shared: float, own: float) -> Callable[[np.random.Generator, int, float], DrawnReport]:
+    """Questions of a suite, of which those as of one day share its news; an answer is right or wrong.
+
+    Args:
+        asked: the day as of which each question is asked, int64[questions].
+        shared: how much the news of a day makes its questions harder for all models alike.
+        own: how much it makes them harder for one model.
+    """
+    units, days = len(asked), int(asked.max()) + 1
+
+    def drawn(generator: np.random.Generator, models: int, gap: float) -> DrawnReport:
+        report = DrawnReport([], {})
+        hardness = shared * generator.standard_normal(days)[asked] + generator.standard_normal(units)
+        # Half of the gap below and half above, so that it changes little of how uncertain the difference is.
+        shares = [math.exp(-0.5 * gap), math.exp(0.5 * gap), 1.0][:models]
+        losses = []
+        for share in shares:
+            chances = 0.8 / (1.0 + np.exp(-hardness - own * generator.standard_normal(days)[asked]))
+            losses.append((generator.random(units) < share * chances).astype(float))
+        baseline = (generator.random(units) < 0.3 + 0.32 / (1.0 + np.exp(-hardness))).astype(float)
+        _add(report, "suite", "simulated", losses, baseline, np.zeros((models, 1)), asked=asked)
+        return report
+
+    return drawn
 
 
+def shuffled(sizes: Sequence[int]) -> Days:
+    """Days of some numbers of questions, which are in no order of time."""
+    return np.random.default_rng(SEED).permutation(np.repeat(np.arange(len(sizes)), sizes))
+
+
+TEN_WEEKS = (291, 303, 264, 96, 80, 71, 69, 80, 67, 65)
+"""Questions of each week of FinDeepForecast's season."""
 DESIGNS: Mapping[str, Design] = {
     "1 task, 6 repeats alike": Design(
         2, lambda generator, models, gap: _windows(generator, 1, 60, 6, between=0.0, within=0.0)(models, gap)
@@ -176,7 +205,9 @@ DESIGNS: Mapping[str, Design] = {
         3, lambda generator, models, gap: _windows(generator, 24, 40, 2, between=0.1, within=0.15)(models, gap)
     ),
     "7 tasks of one series": Design(2, _one_series),
-    "1 suite of 100 questions": Design(3, _suite),
+    "1 suite of 100 questions": Design(3, _suite(np.repeat(np.arange(25), 4), 0.5, 0.0)),
+    "1 suite of ten weeks, with news": Design(2, _suite(shuffled(TEN_WEEKS), 0.5, 0.4)),
+    "1 suite of ten weeks, without": Design(2, _suite(shuffled(TEN_WEEKS), 0.0, 0.0)),
 }
 """The designs by name."""
 
@@ -217,3 +248,28 @@ def measure(design: Design, reports: int, seed: int = 0) -> Measured:
     found = sum(design.draw(generator, 2, gap).compared()[0].verdict == "better" for _ in range(reports))
     width = float(np.median(halves)) / (1.959964 * float(np.std(values)))
     return Measured(named / reports, covered / reports, width, gap, found / reports)
+
+
+def measure_own(design: Design, reports: int, *, paired: bool = True, seed: int = 0) -> tuple[float, float]:
+    """How the interval of one row's own penalized total does, on equal models.
+
+    Args:
+        design: the design of the study.
+        reports: how many reports are drawn.
+        paired: whether it is known what each item adds.
+        seed: seed of the draws.
+
+    Returns:
+        The share of intervals that hold the truth, and their median width over that of one who knows the variance.
+    """
+    generator, found = np.random.default_rng(seed), []
+    for _ in range(reports):
+        report = design.draw(generator, design.models, 0.0)
+        (first, *_) = grouped(report.results, ("agent",))
+        samples = Samples(lambda run, report=report: report.samples.get(run.rollout_id) if paired else None)  # type: ignore[misc]
+        numbers = datasets_of(list(first.tasks), first.data_kind)
+        estimate = penalized_estimate(list(first.tasks.values()), numbers, samples)
+        found.append((estimate.low, estimate.value, estimate.high))
+    low, values, high = np.log(np.array(found, dtype=np.float64)).T
+    covered = (low <= values.mean()) & (values.mean() <= high)
+    return float(covered.mean()), float(np.median(0.5 * (high - low)) / (1.959964 * values.std()))

@@ -12,8 +12,9 @@ from openfingym.agents import Agent
 from openfingym.answers import Reference, decide
 from openfingym.cli import cli
 from openfingym.errors import DataError
-from openfingym.suites.imported.formats import LATEST, read_questions
+from openfingym.suites.imported.formats import read_questions
 from openfingym.suites.imported.references import live_reference, published_reference
+from openfingym.suites.suite import UNDATED, SuiteQuestion
 
 LIVE = {
     "prompt_id": "(T1)Time_Sensitive_3",
@@ -56,7 +57,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_every_published_form_is_read(file: Path) -> None:
     vix, live, area, own = read_questions(file)
-    assert (vix.id, vix.reference.group, vix.as_of) == (RECORDS[0]["prompt_id"], ("global", "T2"), LATEST)
+    assert (vix.id, vix.reference.group, vix.as_of) == (RECORDS[0]["prompt_id"], ("global", "T2"), UNDATED)
     assert decide(vix.reference, "27.02").outcome == "right"
     assert decide(vix.reference, "27.0").outcome == "wrong"
     assert (live.as_of, live.reference.group) == ("2025-06-05T16:00:00+00:00", ("T1",))
@@ -196,11 +197,10 @@ def test_a_run_is_judged_apart_from_its_rules() -> None:
     from openfingym.judging.judged_run import judge_run, summary
     from openfingym.judging.recorded import RecordedAnswer
     from openfingym.models import from_function
-    from openfingym.suites.suite import SuiteQuestion
 
     def recorded(number: int, truth: str, answer: str, by_rule: bool = True) -> RecordedAnswer:
         reference = published_reference("How many?", truth) if by_rule else Reference(text=truth)
-        question = SuiteQuestion(str(number), f"Question {number}?", LATEST, {})
+        question = SuiteQuestion(str(number), f"Question {number}?", UNDATED, {})
         return RecordedAnswer("r1", "a", "m", question, "answered", answer, reference, decide(reference, answer))
 
     def judge(messages: list[dict[str, object]], _tools: object) -> str:

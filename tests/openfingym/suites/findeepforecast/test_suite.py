@@ -153,9 +153,13 @@ def test_a_season_and_what_is_learnt_from_it(vault, tmp_path, monkeypatch):
     assert sha256_of_json(_document(parts)) == "4baa90ffd2e820c5a67f34a3b2539b7f1b1b142663713fde9e38cc5e458ff44c"
     monkeypatch.setenv("OPENFINGYM_HOME", str(tmp_path))
     monkeypatch.setattr("openfingym.suites.findeepforecast.seasons.generate_parts", lambda vault, seed: parts)
-    assert season_parts(vault) == parts
+    made = season_parts(vault)
+    assert made == parts
     monkeypatch.setattr("openfingym.suites.findeepforecast.seasons.generate_parts", None)
-    assert season_parts(vault) == parts, "kept, and not made again"
+    kept = season_parts(vault)
+    assert kept == parts, "kept, and not made again"
+    # In the order of their details too, which questions state: a package has one digest, whoever builds it when.
+    assert repr(made) == repr(kept)
 
 
 def test_forecasters_that_are_rules(vault):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,14 +14,14 @@ from click.testing import CliRunner
 from openfingym.answers import decide, unpack
 from openfingym.answers.guide import lint
 from openfingym.cli import cli
-from openfingym.suites.finsearch.questions.composition import COMPOSITION, TURN, compose
+from openfingym.suites.finsearch.questions.composition import COMPOSITION, IN_PLACE_OF, TURN, compose
 from openfingym.suites.finsearch.questions.drawing import SkipError
 from openfingym.suites.finsearch.questions.masks import masked, without_names
 from openfingym.suites.finsearch.questions.pool import LIKE, unique
 from openfingym.suites.finsearch.questions.pool_file import stored_pool
-from openfingym.suites.finsearch.questions.problem import situation
+from openfingym.suites.finsearch.questions.problem import SearchProblem, situation
 from openfingym.suites.finsearch.questions.program_text import script_of
-from openfingym.suites.finsearch.questions.sources import VaultSources
+from openfingym.suites.finsearch.questions.sources import VaultSources, Vintage
 from openfingym.suites.registry import find_suite
 from openfingym.vault import Vault
 
@@ -54,6 +56,39 @@ def test_any_range_of_the_set_has_all_tiers_and_subsets() -> None:
 
     for start in range(0, 600, 60):
         assert {one.tags[:2] for one in asked[start : start + 60]} == {(tier, subset) for subset, tier in COMPOSITION}
+
+
+def test_questions_that_took_the_place_of_others_left_all_numbers_as_they_were() -> None:
+    parts = compose(list(POOL))
+
+    numbers = {
+        part: [number for number, one in enumerate(parts[part], 1) if one.question.id in IN_PLACE_OF]
+        for part in ("private", "public", "train")
+    }
+    assert numbers == {"private": [152, 277, 611], "public": [], "train": [14, 155]}
+    assert not {one.question.id for one in POOL} & set(IN_PLACE_OF.values())
+    assert parts["private"][33].reference.answer() == "-27"
+
+
+def test_no_revision_depends_on_the_prices_that_a_vintage_is_in() -> None:
+    """A vintage in prices of another year has all levels times a number, and the same growth."""
+
+    def told(one: SearchProblem, factor: float) -> tuple[float, ...]:
+        period, base = one.params["period"], one.params["base"]
+        values = {period: (103.0, 105.0 * factor), base: (100.0, 101.0 * factor)}
+        vintages = {
+            each: [Vintage("2020-03-01", old), Vintage("2022-03-01", new)] for each, (old, new) in values.items()
+        }
+        vintages[base].insert(0, Vintage("2019-12-01", 90.0))
+        latest = [(each, known[-1].value) for each, known in vintages.items()]
+        sources: Any = SimpleNamespace(points=lambda _: latest, vintages=lambda _, each: vintages[each])
+        return tuple(one.program(sources, one.params))
+
+    revisions = [one for one in POOL if one.sources == ("gdp",) and "been revised" in one.question.text]
+    assert len(revisions) == 8
+    for one in revisions:
+        assert told(one, 1.0) == pytest.approx((100.0 * (105.0 / 101.0 - 1.03),))
+        assert told(one, 1.27) == pytest.approx(told(one, 1.0))
 
 
 def test_what_an_answer_is_depends_on_its_question_and_a_right_one_is_read() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from openfingym.suites.finsearch.questions.drawing import AskedValue, Draft, Draw, SkipError, percent, shifted, template
 from openfingym.suites.finsearch.questions.programs import official
 from openfingym.suites.finsearch.questions.templates.macro import ACCOUNTS, COMPUTED, COUNTRIES, GDP, _draft
@@ -100,15 +102,29 @@ def gdp_revision(d: Draw) -> Draft:
     as_of = f"{shifted(vintages[d.rng.randrange(3, len(vintages))].known, 4)}T15:50:00+00:00"
     if not d.first <= as_of[:10] < d.last:
         raise SkipError("not then")
-    params = {"series": code, "period": period, "change": "percent"}
+    # Levels of two vintages may be in prices of two years. Growth is not: both of its quarters are of one vintage.
+    params = {"series": code, "period": period, "base": _back(period, 1), "change": "percent"}
     text = (
-        f"By how many percent had the level of real GDP of {name} in {_quarter(period)} "
-        f"been revised by {d.day(as_of[:10])}, compared with its first estimate? "
+        f"By how many percentage points had the quarter-over-quarter growth of real GDP of {name} in "
+        f"{_quarter(period)} been revised by {d.day(as_of[:10])}, compared with its first estimate? "
         f"{d.digits(2).capitalize()}, signed."
     )
-    return _draft(text, as_of, official.revision_of, params, (percent("revision"),), {
-        "growth over the quarter before": (official.compared_periods, {**params, "base": _back(period, 1)}),
+    return _draft(text, as_of, _growth_revision, params, (percent("revision", unit="percentage points"),), {
+        "growth as revised": (official.compared_periods, params),
+        "growth as first estimated": (_first_growth, params),
     }, why=COMPUTED, source="gdp")  # fmt: skip
+
+
+def _first_growth(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
+    """The growth of a period as it was first published, from the figure before it of the same vintage."""
+    first = w.vintages(p["series"], p["period"])[0]
+    before = [each for each in w.vintages(p["series"], p["base"]) if each.known <= first.known][-1]
+    return (official.compared(first.value, before.value, p),)
+
+
+def _growth_revision(w: Any, p: dict[str, Any]) -> tuple[Any, ...]:
+    """The change of the growth of a period from its first publication to now."""
+    return (official.compared_periods(w, p)[0] - _first_growth(w, p)[0],)
 
 
 @template("T3", ACCOUNTS)
