@@ -108,8 +108,8 @@ def curves_instance(
         "channels": list(labels),
     }
     material = _material(data, months, public, hidden, labels, facts)
-    known = replace(material, n_public=counts[0], n_private=counts[1], recipe=(*material.recipe, *said))
-    return Instance(known, {"lookback": lookback})
+    material = replace(material, n_public=counts[0], n_private=counts[1], recipe=(*material.recipe, *said))
+    return Instance(material, {"lookback": lookback})
 
 
 def _material(

@@ -69,7 +69,8 @@ def forecast_instance(
     if graph is not None:
         public |= _graphs(values[:, 0], cut, sizes.lookback, graph)
     width = len(chosen.names) if contract.pooled else 1
-    counts, said = (cut.n_public * width, cut.n_private * width), ()
+    counts = (cut.n_public * width, cut.n_private * width)
+    said: tuple[str, ...] = ()
     numbers = shown.numbers(cut.rows)
     filled = training_cells(data.facts, int(numbers[-1]) + 1, len(names))
     if filled is not None:
@@ -89,8 +90,8 @@ def forecast_instance(
     if graph is not None:
         keys["graph_window"] = graph
     material = _material(data, contract, chosen, public, answers, cut, sizes)
-    known = {"n_public": counts[0], "n_private": counts[1], "recipe": (*material.recipe, *said)}
-    return Instance(replace(material, **known), keys)
+    material = replace(material, n_public=counts[0], n_private=counts[1], recipe=(*material.recipe, *said))
+    return Instance(material, keys)
 
 
 @dataclass(frozen=True)

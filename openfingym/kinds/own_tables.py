@@ -195,6 +195,12 @@ def _with_returns(table: DataTable) -> DataTable:
                 f"column {table.channels[column]!r} left out, which is 0 in every row; --measure mixed keeps it"
             )
             continue
+        if beside[column]:
+            steps.append(
+                f"column {table.channels[column]!r} left out, which is no price and has no returns: "
+                f"{_described(table, row, column)}; --measure mixed keeps it, and takes all columns as levels"
+            )
+            continue
         steps.append(
             f"column {table.channels[column]!r} left out, which has no returns: {_described(table, row, column)}, and "
             f"{counts[column]} of {len(low)} rows are not above 0. The other columns keep their returns; to keep this "

@@ -76,9 +76,10 @@ LAYOUTS = {
         "https://www.CryptoDataDownload.com\nunix,date,symbol,open,high,low,close,Volume BTC,Volume USDT,tradecount\n",
         rows(stamps(1), [hour.replace("T", " ") + ":00" for hour in HOURS], ["BTC/USDT"] * 3, OHLCV, [9e9] * 3,
              [7] * 3), HOURS, "BTC/USDT"),
-    "yfinance, new": ("Price,Open,High,Low,Close,Volume\nTicker,MSFT,MSFT,MSFT,MSFT,MSFT\nDate,,,,,\n",
-                      rows(DAYS, OHLCV), DAYS, "x"),
-    "yfinance, old": ("Date,Open,High,Low,Close,Volume,Adj Close\n", rows(DAYS, OHLCV, [1.0] * 3), DAYS, "x"),
+    "yfinance, new": ("Price,Close,High,Low,Open,Volume\nTicker,MSFT,MSFT,MSFT,MSFT,MSFT\nDate,,,,,\n",
+                      rows(DAYS, [f"{row[3]},{row[1]},{row[2]},{row[0]},{row[4]}" for row in BARS]), DAYS, "x"),
+    "yfinance, old": ("Date,Open,High,Low,Close,Adj Close,Volume\n",
+                      rows(DAYS, [f"{','.join(map(str, row[:4]))},1.0,{row[4]}" for row in BARS]), DAYS, "x"),
     "tradingview": ("time,open,high,low,close,Volume\n", rows(stamps(1), OHLCV), HOURS, "x"),
     "adjusted close": ("date,open,high,low,close,volume,adj_close\n", rows(DAYS, OHLCV, [1.0] * 3), DAYS, "x"),
     "tiingo": ("date,close,high,low,open,volume,adjClose,adjHigh,adjLow,adjOpen,adjVolume,divCash,splitFactor\n",
@@ -196,6 +197,38 @@ DOCUMENTED = {
         ("https://www.CryptoDataDownload.com\nunix,date,symbol,open,high,low,close,Volume BTC,Volume USD\n"
         "1646106180,2022-03-01 03:43:00,BTC/USD,43046.58,43046.58,43046.58,43046.58,0.00000000,0.0\n"),
         "2022-03-01T03:43", [43046.58, 43046.58, 43046.58, 43046.58, 1.0]),
+    "yfinance, new": (
+        "yfinance, price adjustment",
+        ("Price,Close,High,Low,Open,Volume\nTicker,NVDA,NVDA,NVDA,NVDA,NVDA\nDate,,,,,\n"
+        "2024-01-02,48.17,49.10,47.50,48.00,411254000\n"),
+        "2024-01-02", [48.0, 49.1, 47.5, 48.17, 411254000.0]),
+    "alpha vantage": (
+        "copies",
+        ("timestamp,open,high,low,close,adjusted_close,volume,dividend_amount,split_coefficient\n"
+        "2023-02-01,134.49,135.79,132.8,135.09,135.09,5428898,0.0000,1.0\n"
+        "2023-01-31,135.5,135.65,133.76,134.73,134.73,7206448,0.0000,1.0\n"),
+        "2023-01-31", [135.5, 135.65, 133.76, 134.73, 7206448.0]),
+    "alpha vantage, interface": (
+        "copies",
+        "date,1. open,2. high,3. low,4. close,5. volume\n2025-05-16,212.36,212.57,209.77,211.26,54737850.0\n",
+        "2025-05-16", [212.36, 212.57, 209.77, 211.26, 54737850.0]),
+    "nasdaq data link": (
+        "Quandl, WIKI",
+        ("ticker,date,open,high,low,close,volume,ex-dividend,split_ratio,adj_open,adj_high,adj_low,adj_close,adj_volume\n"
+        "AAPL,1980-12-12,28.75,28.87,28.75,28.75,2093900.0,0.0,1.0,0.42270591588018,0.42447025361603,"
+        "0.42270591588018,0.42270591588018,117258400.0\n"),
+        "1980-12-12", [28.75, 28.87, 28.75, 28.75, 2093900.0]),
+    "sharadar": (
+        "copies",
+        ("ticker,date,open,high,low,close,volume,closeadj,closeunadj,lastupdated\n"
+        "AAPL,2026-07-31,304.81,310.69,300,308.91,127398000,308.91,308.91,2026-08-01\n"
+        "AAPL,2026-07-30,333.13,334.75,329.59,333.43,55502000,333.43,333.43,2026-08-01\n"),
+        "2026-07-30", [333.13, 334.75, 329.59, 333.43, 55502000.0]),
+    "eodhd": (
+        "copies",
+        ("Date,Open,High,Low,Close,Adjusted_close,Volume\n"
+        "2023-05-23,288.15,288.5,285.44,286.37,284.8579,2943900.99\n"),
+        "2023-05-23", [288.15, 288.5, 285.44, 286.37, 2943900.99]),
     "tiingo": (
         "copies",
         ("date,close,high,low,open,volume,adjClose,adjHigh,adjLow,adjOpen,adjVolume,divCash,splitFactor\n"
@@ -225,10 +258,8 @@ CHECKED = {
     "kraken": "Kraken, support",
     "tradingview, upload": "TradingView, seeds",
     "finrl": "FinRL, source",
-    "yfinance, new": "yfinance, price adjustment",
     "yfinance, old": "yfinance, price adjustment",
-    "alpha vantage": "copies",
-    "nasdaq data link": "Quandl, WIKI",
+    "alpaca": "copies",
     "coingecko": "copies",
     "metatrader": "copies",
     "investing.com": "copies",
@@ -406,7 +437,8 @@ def test_splits_are_known_by_the_names_of_vendors(tmp_path: Path, name: str) -> 
     [
         ("open,high,low,close,volume,Dividends,Stock Splits,Capital Gains", [5, 0, 1, 0],
          ("open", "high", "low", "close", "volume"), "'Dividends', 'Stock Splits'"),
-        ("open,high,low,close,volume,day", [5, 0], ("open", "high", "low", "close", "volume"), "column 'day' left out"),
+        ("open,high,low,close,volume,day", [5, 0], ("open", "high", "low", "close", "volume"),
+         "'day' left out, which is no price"),
         ("open,high,low,close,volume", [0], ("open", "high", "low", "close"), "column 'volume' left out"),
         ("open,high,low,close,vol,funding", [5, -1], ("open", "high", "low", "close", "vol"), "'funding' left out"),
     ],
