@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.bars import ACTIONS, FIELDS, widen
+from openfingym.data.bars import ACTIONS, FIELDS, Bars, widen
 from openfingym.data.csvfile import require_printable
 from openfingym.data.own.fields import ADJUSTED, PRICES, bar_columns
 from openfingym.data.own.gaps import latest
 from openfingym.data.own.tables import DataTable, read_tables
+from openfingym.data.plausibility import RARE
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds.own_tables import block_of, edited, number_of, read_own_table
 
@@ -84,6 +85,7 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
     symbols = [name.removesuffix("_open") for name in own.table.channels if name.endswith("_open")]
     # A symbol may be called by its file, whose name nobody has looked at.
     require_printable(symbols, str(given.files[0]))
+    _require_bars(own.table, times, symbols, ", ".join(map(str, given.files)))
     year, said = bars_per_year(times)
     changes: dict[str, object] = {} if start.periods_per_year is None else {"periods_per_year": year}
     facts: dict[str, object] = {
@@ -128,7 +130,7 @@ def bars_table(table: DataTable, stem: str, fill: Fill | None = None) -> DataTab
     if columns.left:
         steps.append(f"columns left out, which are no part of a bar: {', '.join(columns.left)}")
     fields = {name: table.values[:, place].copy() for name, place in columns.places.items()}
-    halts = {symbol: _halts(table, fields, symbol) for symbol in columns.symbols}
+    halts = {symbol: _halts(table, fields, symbol, fill) for symbol in columns.symbols}
     begun = np.stack([np.logical_and.accumulate(halts[symbol]) for symbol in columns.symbols]).any(axis=0)
     for symbol in columns.symbols:
         steps += _with_volume(fields, symbol, halts[symbol])
@@ -205,22 +207,53 @@ def _columns(channels: Sequence[str], stem: str) -> _Columns:
     return _Columns(places, tuple(fields), left)
 
 
-def _halts(table: DataTable, fields: Mapping[str, NDArray[np.float64]], symbol: str) -> NDArray[np.bool_]:
-    """Rows in which a symbol has no prices, bool[n].
+def _halts(
+    table: DataTable, fields: Mapping[str, NDArray[np.float64]], symbol: str, fill: Fill | None
+) -> NDArray[np.bool_]:
+    """Rows in which a symbol has no prices, bool[n]; with ``drop``, those in which it lacks any.
 
     Raises:
         DataError: some prices of a row are missing and others are not.
     """
     missing = np.stack([np.isnan(fields[f"{symbol}_{field}"]) for field in PRICES])
     half = missing.any(axis=0) & ~missing.all(axis=0)
+    if half.any() and fill == "drop":
+        return np.asarray(missing.any(axis=0))
     if half.any():
         row = int(half.argmax())
         lacking = [field for field, gone in zip(PRICES, missing[:, row], strict=True) if gone]
         raise DataError(
-            f"{symbol} at {table.label(row)} lacks {', '.join(lacking)}, and has other prices; complete the bar, or "
-            "remove all of its prices, which makes it a halt"
+            f"{symbol} at {table.label(row)} lacks {', '.join(lacking)}, and has other prices; complete the bar, "
+            "remove all of its prices, which makes it a halt, or give --fill drop, which leaves out the row"
         )
     return np.asarray(missing.all(axis=0))
+
+
+def _require_bars(table: DataTable, times: NDArray[np.datetime64], symbols: Sequence[str], name: str) -> None:
+    """Refuse bars that contradict themselves, before anything is written.
+
+    Raises:
+        DataError: some bar does; says so of closes that are adjusted where the other prices are not.
+    """
+    values = {channel: table.values[:, place] for place, channel in enumerate(table.channels)}
+    for symbol in symbols:
+        high, low, close = (values[f"{symbol}_{field}"] for field in ("high", "low", "close"))
+        outside = (close > high) | (close < low)
+        if outside.mean() > RARE:
+            row = int(outside.argmax())
+            raise DataError(
+                f"{name}: the close of {symbol} is outside of its low and high in {int(outside.sum())} of "
+                f"{len(outside)} rows, first {close[row]:g} at {table.label(row)}, where these are {low[row]:g} and "
+                f"{high[row]:g}. Such a close is often adjusted where the other prices are not, as by FinRL's "
+                "downloader; adjust all four, or none"
+            )
+    prices = np.stack([[values[f"{symbol}_{field}"] for field in FIELDS] for symbol in symbols]).transpose(2, 0, 1)
+    unchanged = {"split": np.ones(len(times)), "dividend": np.zeros(len(times))}
+    actions = {
+        action: np.stack([values.get(f"{symbol}_{action}", unchanged[action]) for symbol in symbols], axis=1)
+        for action in ACTIONS
+    }
+    Bars.from_array(times, tuple(symbols), prices, name=name, **actions)
 
 
 def _with_volume(fields: dict[str, NDArray[np.float64]], symbol: str, halted: NDArray[np.bool_]) -> list[str]:

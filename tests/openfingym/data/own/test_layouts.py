@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from openfingym.cli import cli
 from openfingym.data.own.gaps import without_gaps
 from openfingym.data.own.headers import BINANCE
 from openfingym.data.own.tables import DataTable, read_tables
@@ -462,6 +464,19 @@ def test_what_stands_beside_bars_makes_no_levels_of_them(tmp_path: Path, header,
     assert whole.steps == ()
 
 
+def test_a_dry_run_of_bars_names_the_kinds_that_take_them_as_bars(tmp_path: Path) -> None:
+    lines = rows(
+        pd.date_range("2024-01-01", periods=300).strftime("%Y-%m-%d"), ["10,12,9,11,100", "11,13,10,12,99"] * 150
+    )
+    for name, header, hinted in (("x", "date,open,high,low,close,volume", 1), ("y", "date,a,b,c,d,e", 0)):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"{header}\n{lines}")
+        done = CliRunner().invoke(cli, ["task", "new", name, "--from", str(path), "--dry-run", "--to", str(tmp_path)])
+        assert done.exit_code == 0
+        assert done.stdout.count("  hint: these are bars, ") == hinted
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "x.csv", tmp_path / "y.csv"]
+
+
 def test_volumes_of_0_beside_a_price_leave_its_returns(tmp_path: Path) -> None:
     """CoinGecko has volumes of 0 in the first months of a coin."""
     days = pd.date_range("2013-04-28", periods=300).strftime("%Y-%m-%d 00:00:00 UTC")
@@ -501,9 +516,30 @@ def test_a_volume_that_nobody_knows_makes_no_halts() -> None:
         assert any("the volume of eurusd is not known" in step for step in table.steps)
 
 
-def test_half_a_bar_is_refused() -> None:
-    with pytest.raises(DataError, match="x at 2024-01-02 lacks high, and has other prices"):
-        bars_table(prices(1.0, 2.0, 3.0, high=[1.0, np.nan, 3.0]), "x")
+def test_half_a_bar_is_refused_or_left_out() -> None:
+    table = prices(1.0, 2.0, 3.0, high=[1.0, np.nan, 3.0])
+    with pytest.raises(DataError, match=r"x at 2024-01-02 lacks high, and has other prices; .* --fill drop"):
+        bars_table(table, "x")
+    assert cells(bars_table(table, "x", "drop"), 0, 4) == [[1.0] * 4, [3.0] * 4]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        # FinRL's downloader puts the adjusted close beside raw prices.
+        ({"close": [0.9] * 300},
+         r"x\.csv: the close of x is outside of its low and high in 300 of 300 rows, first 0\.9 at 2024-01-01"),
+        ({"close": [1.0] * 299 + [0.9]}, r"x\.csv, row 299 .* 'x_close': 0\.9 is outside the bar's low and high"),
+        ({"volume": [0.0] + [1.0] * 299}, "a symbol must trade in the first row"),
+        ({"low": [1.0] * 299 + [-1.0]}, "is not a positive price"),
+    ],
+)  # fmt: skip
+def test_bars_that_contradict_themselves_are_refused_before_they_are_written(tmp_path: Path, change, said) -> None:
+    fields = {"open": [1.0] * 300, "high": [1.0] * 300, "low": [1.0] * 300, "close": [1.0] * 300, "volume": [1.0] * 300}
+    frame = pd.DataFrame({**fields, **change}, index=pd.date_range("2024-01-01", periods=300).strftime("%Y-%m-%d"))
+    frame.to_csv(tmp_path / "x.csv", index_label="date")
+    with pytest.raises(DataError, match=said):
+        KINDS["trading"].start_from(Given((tmp_path / "x.csv",)))
 
 
 @pytest.mark.parametrize(
