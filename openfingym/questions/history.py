@@ -142,11 +142,13 @@ def _with_times(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every object of a file, with its place for messages."""
-    from openfingym.data.csvfile import unpacked
-
     try:
         content = path.read_bytes()
-        text = (unpacked(content, path, MOST_UNPACKED) if path.suffix == ".gz" else content).decode()
+        if path.suffix == ".gz":
+            from openfingym.data.csvfile import unpacked
+
+            content = unpacked(content, path, MOST_UNPACKED)
+        text = content.decode()
     except DataError as error:
         raise UsageError(str(error)) from None
     except (OSError, ValueError) as error:
