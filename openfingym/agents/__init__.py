@@ -136,7 +136,8 @@ def _require_matching_arguments(agent: str, *, program: bool, command: bool) -> 
         raise UsageError(
             f"--command goes with --agent command or --agent cli, not with {agent!r}"
             if command
-            else f"agent {agent!r} needs a command: give --command 'PROGRAM ARGUMENT...'"
+            else f"agent {agent!r} needs a command: give --command 'PROGRAM ARGUMENT...', or for rollouts a plan with "
+            'agents = [{ name = "mine", command = ["PROGRAM", "ARGUMENT"] }]'
         )
 
 

@@ -116,10 +116,14 @@ def show(question: str, receipts: Path | None, address: str | None, folder: Path
             if row is None:
                 raise UsageError(f"there is no question {question[:100]!r}; see `openfingym ledger list`")
             known, made = row, reading.forecasts(connection, principal=None, question_name=question)
+    from openfingym.reports.forecasts.isolation import isolations_of_series
+
+    asked = known["question"]
+    isolations = isolations_of_series(asked["id"], made)
+    made = [{**one, "isolation": isolation} for one, isolation in zip(made, isolations, strict=True)]
     if as_json:
         print_json({**known, "forecasts": made})
         return
-    asked = known["question"]
     say(f"{asked['id']}  {known['state']}{mark_of(asked['clock'], simulated=known['simulated'])}")
     for line in (asked["text"], asked["rules"], known["reason"]):
         if line:
@@ -129,24 +133,23 @@ def show(question: str, receipts: Path | None, address: str | None, folder: Path
         told = "no truth" if truth is None else f"truth {json.dumps(truth, ensure_ascii=False)}"
         origin = f"{resolution['source']} {resolution['vintage']}"
         say(f"{resolution['kind']} {resolution['fetched_at']}: {told}, {origin}".rstrip())
-    _print_forecasts(asked["id"], made)
+    _print_forecasts(made)
 
 
-def _print_forecasts(question: str, made: Sequence[Mapping[str, Any]]) -> None:
+def _print_forecasts(made: Sequence[Mapping[str, Any]]) -> None:
     """Print a table of the forecasts of a question, in which agents that ran outside isolation have a mark."""
-    from openfingym.reports.forecasts.isolation import with_marks_of_series
+    from openfingym.reports.forecasts.isolation import with_mark
 
-    names = with_marks_of_series(question, made)
     rows = [
         (
-            name,
+            with_mark(forecast["agent"], forecast["isolation"]),
             forecast["version"],
             forecast["received_at"],
             json.dumps(forecast["answer"], ensure_ascii=False),
             "yes" if forecast["counts"] else "no",
             forecast["loss"],
         )
-        for name, forecast in zip(names, made, strict=True)
+        for forecast in made
     ]
     print_table(
         "",

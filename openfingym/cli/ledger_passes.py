@@ -106,7 +106,7 @@ def advance(clock: str, moment: str, address: str | None, folder: Path | None) -
 def import_history(
     files: tuple[Path, ...], clock: str | None, agent: str, address: str | None, folder: Path | None, as_json: bool
 ) -> None:
-    """Import a past season: questions with their outcomes, and forecasts, from JSON Lines.
+    """Import a past season: questions with their outcomes, and forecasts, from JSON Lines, plain or packed (.json.gz).
 
     Field names are this library's own or ForecastBench's. Every line is checked before anything is recorded. Questions
     are asked on a simulated clock; forecasts that are given are made again, each at its time, while the clock passes
@@ -117,7 +117,8 @@ def import_history(
     from openfingym.questions.history import read_history
     from openfingym.questions.question import REPLAYED
 
-    name = clock or f"{REPLAYED}{''.join(c if c.isalnum() or c in '._-' else '-' for c in files[0].stem)}"
+    stem = Path(files[0].name.removesuffix(".gz")).stem
+    name = clock or f"{REPLAYED}{''.join(c if c.isalnum() or c in '._-' else '-' for c in stem)}"
     history = read_history(files, clock=name, agent=agent)
     with connected(address, folder) as client:
         replayed = replay(client.questions, history, name)

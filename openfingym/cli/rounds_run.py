@@ -187,6 +187,7 @@ def _ignore(_: object) -> None:
 def _print_event(event: Any) -> None:
     """Print a failure, the forecasts of an agent, or an action of a tick, as it happens."""
     from openfingym.questions import utc_text
+    from openfingym.reports.forecasts.isolation import with_mark
     from openfingym.rounds.passes import Newcomer
     from openfingym.rounds.running import Forecasted
     from openfingym.rounds.tick import TickFailure
@@ -194,13 +195,13 @@ def _print_event(event: Any) -> None:
     if isinstance(event, Newcomer):
         how = f"plays the season from its first round, in pass {event.number}" if event.number > 1 else "joins now"
         passed = "a deadline has" if event.passed == 1 else f"{event.passed} deadlines have"
-        say(f"{passed} passed: {event.agent} {how}")
+        say(f"{passed} passed: {with_mark(event.agent, event.isolation)} {how}")
     elif isinstance(event, TickFailure):
         # A failure of the series as a whole has no week.
         say(f"error: {event.week} {event.reason}".replace("  ", " "), err=True)
     elif isinstance(event, Forecasted):
         counts = ", ".join(f"{count} {state}" for state, count in sorted(event.counts.items()))
-        say(f"{event.week:9} forecast   {event.agent}: {counts or 'nothing'}")
+        say(f"{event.week:9} forecast   {with_mark(event.agent, event.isolation)}: {counts or 'nothing'}")
     else:
         week = event.week or utc_text(event.at_ns)[:10]
         say(f"{week:9} {event.what:10} {event.detail}")

@@ -13,7 +13,7 @@ from openfingym.cli.printable import printable, say, say_oddities
 
 if TYPE_CHECKING:
     from openfingym.data.dataset import Measure
-    from openfingym.kinds.start import Start
+    from openfingym.kinds.start import OwnData, Start
     from openfingym.task.dataset import Fill
 
 
@@ -113,8 +113,9 @@ def new(
     if given is None:
         say(f"wrote {folder}, which starts from {start.data}")
     else:
+        assert start.own_data is not None, "a scaffold from files holds them"
         _tell(folder)
-        say_oddities(() if start.own_data is None else start.own_data.oddities)
+        _tell_more(start.own_data)
     say(f"next: openfingym task check {folder}")
 
 
@@ -142,5 +143,12 @@ def _tell_read(start: Start) -> None:
     say(f"read {printable(', '.join(own.names))}: {start.panel}, {start.frequency}, measure {own.measure}")
     for step in own.steps:
         say(f"  {printable(step)}")
-    say_oddities(own.oddities)
+    _tell_more(own)
     say("nothing was written; leave out --dry-run to write the task")
+
+
+def _tell_more(own: OwnData) -> None:
+    """Print what is odd about the author's data, and which other kind takes such data."""
+    say_oddities(own.oddities)
+    if own.hint:
+        say(f"  hint: {own.hint}")

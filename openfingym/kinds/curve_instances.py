@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from openfingym.kinds.instances import Instance, between, fresh_seed, origin, some_of
+from openfingym.kinds.known_windows import left_of, training_cells
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.real_forms import split_of
 from openfingym.kinds.stretches import Lengths, lengths, placed, public_part, public_share
@@ -50,6 +51,8 @@ class _Months:
     """Rows of input of a window."""
     part: str
     """Which part of the training data the curves are, as a phrase."""
+    filled: NDArray[np.bool_] | None = None
+    """Which yields an author's file did not have, bool[rows, series, maturities]; None for none."""
 
 
 def curves_instance(
@@ -86,6 +89,14 @@ def curves_instance(
         public[f"{part}_times"] = np.repeat(windows_at(months.times, starts, lookback + 1), len(names), axis=0)
         public[f"{part}_series"] = np.tile(np.arange(len(names), dtype=np.int64), len(starts))
     public["train_targets"] = hidden["train"]
+    counts = (months.n_public * len(names), (len(months.test) - months.n_public) * len(names))
+    said: tuple[str, ...] = ()
+    if months.filled is not None:
+        unknown = windows_at(months.filled[:, places], months.test + lookback, 1)
+        kept = ~unknown.any(axis=(2, 3)).reshape(-1)
+        counts, said = left_of(data.task, kept, counts, "in whose curve a value was filled in")
+        public = {name: array[kept] if name.startswith("test_") else array for name, array in public.items()}
+        hidden["test"] = hidden["test"][kept]
     labels = tuple(str(data.facts["channels"][point]) for point in points)
     facts = {
         "lookback": lookback,
@@ -97,6 +108,7 @@ def curves_instance(
         "channels": list(labels),
     }
     material = _material(data, months, public, hidden, labels, facts)
+    material = replace(material, n_public=counts[0], n_private=counts[1], recipe=(*material.recipe, *said))
     return Instance(material, {"lookback": lookback})
 
 
@@ -212,6 +224,8 @@ def _cut(
     most = (sum(hidden), len(shown))
     stretch = placed(task, len(shown), hidden, most, split, generator, embargo=table.embargo)
     cut = cutting(task, shown, stretch, sizes, series * len(points))
+    numbers = shown.numbers(cut.rows)
+    filled = training_cells(data.facts, int(numbers[-1]) + 1, series * targets.shape[1])
     return _Months(
         shown.values(cut.rows, points),
         shown.times_of(cut.rows),
@@ -220,4 +234,5 @@ def _cut(
         cut.n_public,
         sizes.lookback,
         f"rows {cut.rows.start} to {cut.rows.stop - 1} of its training rows",
+        None if filled is None else filled.reshape(len(filled), series, -1)[numbers][:, :, points],
     )

@@ -14,7 +14,7 @@ from openfingym.data.recipe import stamps
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.curves_brief import brief_of_curves, origin_of, words_of
 from openfingym.kinds.forging import Forging
-from openfingym.kinds.known_windows import left_of
+from openfingym.kinds.known_windows import left_of, training_facts
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.months import MonthsKind, is_own
 from openfingym.kinds.panels import panel_oddities, panel_of, split_text
@@ -204,6 +204,7 @@ class CurvesKind(MonthsKind):
                 "maturities": source.maturities.tolist(),
                 "series": list(source.countries),
                 "channels": [f"y{years:g}" for years in source.maturities],
+                **training_facts(_flat(source.filled), windows.train_starts, contract.lookback + contract.horizon),
             },
         )
 
@@ -363,6 +364,11 @@ def _cut(task: Task, source: Curves) -> Windows:
     contract = _contract(task.spec.contract)
     flat = source.values.reshape(len(source.values), -1)
     return recipe.cut(flat, source.times, split=_split(task), lookback=contract.lookback, horizon=contract.horizon)
+
+
+def _flat(filled: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    """Which cells of curves were filled, with the curves of all countries side by side in a row; None for none."""
+    return None if filled is None else filled.reshape(len(filled), -1)
 
 
 def _known_alone(

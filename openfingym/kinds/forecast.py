@@ -17,6 +17,7 @@ from openfingym.errors import TaskError
 from openfingym.kinds.forecast_brief import brief_of_forecast
 from openfingym.kinds.forecast_windows import (
     cut,
+    filled_in_training,
     noisy_returns,
     pooled,
     public_arrays,
@@ -182,6 +183,7 @@ class ForecastKind(PanelKind):
                 "channels": ["value"] if contract.pooled else list(source.channels),
                 "targets": list(labels),
                 **({"series": list(source.channels)} if contract.pooled else {}),
+                **filled_in_training(contract, source, windows),
                 "scaling": {
                     "method": split.scaling,
                     "mean": windows.mean.tolist(),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from openfingym.data.volatility import LAGS
+from openfingym.kinds.forecast_windows import without_unknown
 from openfingym.kinds.instances import Instance, between, origin, some_of
+from openfingym.kinds.known_windows import training_cells
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.stretches import Lengths, lengths, no_lead, placed, public_share
 from openfingym.kinds.window_instances import MOST_WINDOWS, Cutting, ShownWindows, cutting, rescaled, windows_at
@@ -66,6 +68,18 @@ def forecast_instance(
     public, answers = _arrays(values, shown.times_of(cut.rows), cut, sizes.lookback, chosen, pooled=contract.pooled)
     if graph is not None:
         public |= _graphs(values[:, 0], cut, sizes.lookback, graph)
+    width = len(chosen.names) if contract.pooled else 1
+    counts = (cut.n_public * width, cut.n_private * width)
+    said: tuple[str, ...] = ()
+    numbers = shown.numbers(cut.rows)
+    filled = training_cells(data.facts, int(numbers[-1]) + 1, len(names))
+    if filled is not None:
+        cells = filled[numbers][:, places]
+        # Of pooled series each is a window of its own, with one channel.
+        cells = cells[:, :, None] if contract.pooled else cells[:, None]
+        unknown = _answers(cells, cut.test, sizes.lookback, chosen)
+        if unknown.any():
+            public, answers, counts, said = without_unknown(task, public, answers, counts, unknown)
     if contract.targets:
         public["target_columns"] = np.array(targets, dtype=np.int64)
     keys: dict[str, object] = {"lookback": sizes.lookback, "horizon": chosen.steps[-1]}
@@ -75,7 +89,9 @@ def forecast_instance(
         keys["targets"] = [chosen.names[place] for place in targets]
     if graph is not None:
         keys["graph_window"] = graph
-    return Instance(_material(data, contract, chosen, public, answers, cut, sizes), keys)
+    material = _material(data, contract, chosen, public, answers, cut, sizes)
+    material = replace(material, n_public=counts[0], n_private=counts[1], recipe=(*material.recipe, *said))
+    return Instance(material, keys)
 
 
 @dataclass(frozen=True)
@@ -203,18 +219,32 @@ def _arrays(
         pooled: whether every series of a window is a window of its own.
     """
     length, series = lookback + chosen.steps[-1], values.shape[1]
-    columns = [lookback + step - 1 for step in chosen.steps]
     public: dict[str, Array] = {}
     answers = {}
     for part, starts in (("train", cut.train), ("test", cut.test)):
-        whole = windows_at(values, starts, length).reshape(-1, length, values.shape[2])
-        public[f"{part}_inputs"] = np.ascontiguousarray(whole[:, :lookback])
-        answers[part] = np.ascontiguousarray(whole[:, columns][:, :, chosen.targets])
+        whole = windows_at(values, starts, lookback).reshape(-1, lookback, values.shape[2])
+        public[f"{part}_inputs"] = np.ascontiguousarray(whole)
+        answers[part] = _answers(values, starts, lookback, chosen)
         public[f"{part}_times"] = np.repeat(windows_at(times, starts, length), series, axis=0)
         if pooled:
             public[f"{part}_series"] = np.tile(np.arange(series, dtype=np.int64), len(starts))
     public["train_targets"] = answers["train"]
     return public, answers["test"]
+
+
+def _answers(values: Array, starts: NDArray[np.int64], lookback: int, chosen: _Chosen) -> Array:
+    """What is predicted of windows, [windows of all series, steps, targets].
+
+    Args:
+        values: [rows, series, channels], values or whether they are known.
+        starts: first input row of each window.
+        lookback: rows of input of a window.
+        chosen: channels, targets and steps of the instance.
+    """
+    length = lookback + chosen.steps[-1]
+    whole = windows_at(values, starts, length).reshape(-1, length, values.shape[2])
+    columns = [lookback + step - 1 for step in chosen.steps]
+    return np.ascontiguousarray(whole[:, columns][:, :, chosen.targets])
 
 
 def _graphs(volatility: NDArray[np.float64], cut: Cutting, lookback: int, graph: int) -> dict[str, Array]:

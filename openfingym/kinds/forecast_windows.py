@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import TaskError
-from openfingym.kinds.known_windows import left_of
+from openfingym.kinds.known_windows import left_of, training_facts
 from openfingym.kinds.material import Array
 from openfingym.kinds.panels import panel_recipe, split_text
 
@@ -148,6 +148,14 @@ def unknown_targets(
     rows = windows.test_starts[:, None] + contract.lookback + np.array(steps)
     found: NDArray[np.bool_] = cells[rows][:, :, targets]
     return found if found.any() else None
+
+
+def filled_in_training(contract: ForecastContract, panel: Panel, windows: Windows) -> dict[str, list[list[int]]]:
+    """What ``contract.json`` says of filled training rows; see :mod:`openfingym.kinds.known_windows`."""
+    from openfingym.data.recipe import unknown_values
+
+    cells = unknown_values(panel, contract.value_semantics)
+    return training_facts(cells, windows.train_starts, contract.lookback + contract.horizon)
 
 
 def without_unknown(

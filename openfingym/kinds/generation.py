@@ -204,6 +204,7 @@ class GenerationKind(Kind):
                 "futures": contract.futures,
                 "channels": list(source.channels),
                 "max_memorised": contract.max_memorised,
+                **source.facts,
             },
         )
 

@@ -6,17 +6,20 @@ the task's scaling.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from openfingym.kinds.instances import Instance, below, between, first_reserved, origin, some_of, too_little
+from openfingym.kinds.known_windows import left_of, training_cells
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.real_forms import split_of
 from openfingym.kinds.stretches import placed, public_part, public_share
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from openfingym.kinds.generation import GenerationContract
     from openfingym.kinds.instances import InstanceSplit, TrainingData
 
@@ -26,6 +29,8 @@ LADDER = ((60, 2), (48, 2), (48, 4), (48, 8), (40, 12))
 ``(n, a)`` means at least ``n`` hidden windows, with at least 1/a of the task's horizon."""
 FEWEST_COMPARED = 20
 """Fewest windows of each part: with fewer, neither copies nor two distributions can be told apart."""
+SPARE = 10
+"""Most windows that the public fold has beyond these where training rows were filled in, as some will be left out."""
 FEWEST_ROWS = 5
 """Fewest rows to generate, where the task's windows have so many."""
 MOST_HIDDEN = 240
@@ -87,11 +92,50 @@ def generation_instance(
     futures = contract.futures
     if futures > MOST_FUTURES:
         futures = between(generator, MOST_FUTURES // 2, MOST_FUTURES)
+    kept = _known(data, contract, sizes, test, places, count)
+    counts, said = left_of(data.task, kept, (sizes.n_public, sizes.n_private), "that hold a value which was filled in")
+    if min(counts) < FEWEST_COMPARED:
+        found = f"{counts[0]} and {counts[1]} hidden windows without a value that was filled in"
+        raise too_little(data.task, found, f"{FEWEST_COMPARED} of each fold")
+    arrays["test"], sizes = arrays["test"][kept], replace(sizes, n_public=counts[0], n_private=counts[1])
     material = _material(data, contract, arrays, sizes, channels, futures)
+    material = replace(material, recipe=(*material.recipe, *said))
     keys: dict[str, object] = {"horizon": sizes.horizon}
     if contract.lookback:
         keys |= {"lookback": sizes.lookback, "futures": futures}
     return Instance(material, keys)
+
+
+def _known(
+    data: TrainingData,
+    contract: GenerationContract,
+    sizes: _Sizes,
+    windows: NDArray[np.int64],
+    places: list[int],
+    count: int,
+) -> NDArray[np.bool_]:
+    """Which of some training windows of the task hold no value that was filled in, in what is generated of them.
+
+    Args:
+        data: the training data of the task.
+        contract: the contract of the task.
+        sizes: how long the windows of the instance are.
+        windows: numbers of the windows, int64[n].
+        places: positions of the channels.
+        count: number of the task's training windows.
+    """
+    table = split_of(data.task)
+    if table is None:
+        return np.ones(len(windows), dtype=np.bool_)
+    # A window is divided by the row before it, if it is; that row must be known too.
+    lead = int(table.scaling == "start")
+    rows = lead + (count - 1) * table.train_stride + contract.lookback + contract.horizon
+    cells = training_cells(data.facts, rows, len(data.facts["channels"]))
+    if cells is None:
+        return np.ones(len(windows), dtype=np.bool_)
+    offsets = lead + np.arange(sizes.lookback, sizes.lookback + sizes.horizon)
+    within = np.append(offsets, 0) if lead else offsets
+    return np.asarray(~cells[windows[:, None] * table.train_stride + within][:, :, places].any(axis=(1, 2)))
 
 
 def _reserved(data: TrainingData, count: int) -> int:
@@ -136,7 +180,8 @@ def _sizes(data: TrainingData, contract: GenerationContract, count: int, generat
         horizon = horizons[below(generator, len(horizons))]
         most = min((space - embargo(horizon)) // apart(horizon), MOST_HIDDEN)
         asked = between(generator, max(fewest, most // 2), most)
-        n_public = max(public_part(asked, 1 / 3 if table is None else public_share(table)), FEWEST_COMPARED)
+        spare = min(SPARE, asked // 2 - FEWEST_COMPARED) if data.facts.get("filled") else 0
+        n_public = max(public_part(asked, 1 / 3 if table is None else public_share(table)), FEWEST_COMPARED + spare)
         return _Sizes(lookback, horizon, apart(horizon), embargo(horizon), n_public, asked - n_public)
     raise too_little(data.task, f"{count} training windows", f"{LADDER[-1][0]} hidden windows in a third of them")
 

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.bars import ACTIONS, FIELDS, widen
+from openfingym.data.bars import ACTIONS, FIELDS, Bars, widen
 from openfingym.data.csvfile import require_printable
+from openfingym.data.own.fields import ADJUSTED, PRICES, bar_columns
 from openfingym.data.own.gaps import latest
 from openfingym.data.own.tables import DataTable, read_tables
+from openfingym.data.plausibility import RARE
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds.own_tables import block_of, edited, number_of, read_own_table
 
@@ -28,16 +30,8 @@ if TYPE_CHECKING:
     from openfingym.kinds.start import Given, Start
     from openfingym.task.dataset import Fill
 
-PRICES = FIELDS[:4]
 UNKNOWN_VOLUME = 1.0
 """What stands for the volume of every bar where the author's file has none."""
-SPLITS = frozenset({"split", "splits", "stock splits", "splitfactor", "split_factor"})
-DIVIDENDS = frozenset({"dividend", "dividends", "divcash", "div_cash"})
-"""Names of columns with corporate actions, in lower case."""
-AUXILIARY = re.compile(r"(?:^|_)(?:adj|adjusted|quote|quote_asset|taker_buy|taker_buy_base|taker_buy_quote|base)$")
-"""How a prefix ends that belongs to a column beside the bars, as in ``adj_close`` and ``AAPL_quote_volume``."""
-CURRENCY_VOLUME = re.compile(r"volume (\w+)", re.IGNORECASE)
-"""A volume in one of a pair's two currencies, as in ``Volume BTC``."""
 YEARS = {"minutes": 525_600.0, "hours": 8_760.0, "days": 365.0, "weekdays": 252.0, "weeks": 52.0, "months": 12.0}
 """Bars in a year of clocks without gaps, and of the days on which stocks trade."""
 YEAR_TOLERANCE = 0.06
@@ -55,7 +49,7 @@ class _Columns:
     """Which columns of a table are fields of bars, by the name that they get."""
 
     places: dict[str, int]
-    """Column of each ``<symbol>_<field>``, also of splits and dividends."""
+    """Column of each ``<symbol>_<field>``, also of splits, dividends and adjusted closes."""
     symbols: tuple[str, ...]
     left: tuple[str, ...]
     """Columns that are no part of a bar."""
@@ -91,6 +85,7 @@ def start_from_bars(start: Start, given: Given, asks: str) -> Start:
     symbols = [name.removesuffix("_open") for name in own.table.channels if name.endswith("_open")]
     # A symbol may be called by its file, whose name nobody has looked at.
     require_printable(symbols, str(given.files[0]))
+    _require_bars(own.table, times, symbols, ", ".join(map(str, given.files)))
     year, said = bars_per_year(times)
     changes: dict[str, object] = {} if start.periods_per_year is None else {"periods_per_year": year}
     facts: dict[str, object] = {
@@ -135,7 +130,7 @@ def bars_table(table: DataTable, stem: str, fill: Fill | None = None) -> DataTab
     if columns.left:
         steps.append(f"columns left out, which are no part of a bar: {', '.join(columns.left)}")
     fields = {name: table.values[:, place].copy() for name, place in columns.places.items()}
-    halts = {symbol: _halts(table, fields, symbol) for symbol in columns.symbols}
+    halts = {symbol: _halts(table, fields, symbol, fill) for symbol in columns.symbols}
     begun = np.stack([np.logical_and.accumulate(halts[symbol]) for symbol in columns.symbols]).any(axis=0)
     for symbol in columns.symbols:
         steps += _with_volume(fields, symbol, halts[symbol])
@@ -192,65 +187,73 @@ def _columns(channels: Sequence[str], stem: str) -> _Columns:
     Raises:
         DataError: there is no symbol with four prices, or one of which some are there.
     """
-    found: dict[str, dict[str, int]] = {}
-    for place, channel in enumerate(channels):
-        if (named := _field(channel)) is not None:
-            symbol, fieldname = named
-            found.setdefault(symbol or stem, {}).setdefault(fieldname, place)
-    symbols = [name for name, fields in found.items() if set(PRICES) <= fields.keys()]
-    partial = [name for name in found if name not in symbols and set(PRICES) & found[name].keys()
-               and not AUXILIARY.search(name)]  # fmt: skip
-    if partial:
-        missing = [f"{name}_{field}" for name in partial for field in PRICES if field not in found[name]]
+    found = bar_columns(channels)
+    partial = {name: {*PRICES} - {*fields} for name, fields in found.places.items() if {*PRICES} & {*fields}}
+    # A single price under a name is a series: the others are not missing.
+    if not found.symbols and all(len(lacking) == len(PRICES) - 1 for lacking in partial.values()):
+        raise DataError(
+            f"no bars: expected columns {', '.join(FIELDS)}, or <symbol>_open and so on; found "
+            f"{', '.join(channels[:12])}. Series that are no bars are for other kinds, such as --kind forecast"
+        )
+    missing = [f"{name or stem}_{field}" for name, lacking in partial.items() for field in PRICES if field in lacking]
+    if missing:
         raise DataError(
             f"no column {', '.join(missing)}; every symbol needs {', '.join(PRICES)}, and its volume if known"
         )
-    if not symbols:
-        raise DataError(
-            f"no bars: expected columns {', '.join(FIELDS)}, or <symbol>_open and so on; found "
-            f"{', '.join(channels[:12])}"
-        )
-    places = {f"{symbol}_{field}": place for symbol in symbols for field, place in found[symbol].items()}
-    used = set(places.values())
-    return _Columns(places, tuple(symbols), tuple(name for place, name in enumerate(channels) if place not in used))
+    fields = {symbol or stem: found.places[symbol] for symbol in found.symbols}
+    places = {f"{symbol}_{field}": place for symbol, columns in fields.items() for field, place in columns.items()}
+    used = {place for name, place in places.items() if not name.endswith(f"_{ADJUSTED}")}
+    left = tuple(name for place, name in enumerate(channels) if place not in used)
+    return _Columns(places, tuple(fields), left)
 
 
-def _field(channel: str) -> tuple[str, str] | None:
-    """Symbol (empty for none) and field of a column; None for one that is no part of a bar."""
-    # From the right: a symbol may have an underscore in its name, and so may the name of a corporate action.
-    places = [place for place, letter in enumerate(channel) if letter == "_"]
-    for place in (-1, *places):
-        symbol, name = (channel[:place], channel[place + 1 :]) if place >= 0 else ("", channel)
-        lower = name.lower()
-        if lower in FIELDS:
-            return None if AUXILIARY.search(symbol) else (symbol, lower)
-        if lower in SPLITS:
-            return symbol, "split"
-        if lower in DIVIDENDS:
-            return symbol, "dividend"
-        pair = CURRENCY_VOLUME.fullmatch(name)
-        # Of a pair such as BTC/USDT, the volume in what is traded, and not in what it is paid with.
-        if pair is not None and (not symbol or symbol.upper().startswith(pair[1].upper())):
-            return symbol, "volume"
-    return None
-
-
-def _halts(table: DataTable, fields: Mapping[str, NDArray[np.float64]], symbol: str) -> NDArray[np.bool_]:
-    """Rows in which a symbol has no prices, bool[n].
+def _halts(
+    table: DataTable, fields: Mapping[str, NDArray[np.float64]], symbol: str, fill: Fill | None
+) -> NDArray[np.bool_]:
+    """Rows in which a symbol has no prices, bool[n]; with ``drop``, those in which it lacks any.
 
     Raises:
         DataError: some prices of a row are missing and others are not.
     """
     missing = np.stack([np.isnan(fields[f"{symbol}_{field}"]) for field in PRICES])
     half = missing.any(axis=0) & ~missing.all(axis=0)
+    if half.any() and fill == "drop":
+        return np.asarray(missing.any(axis=0))
     if half.any():
         row = int(half.argmax())
         lacking = [field for field, gone in zip(PRICES, missing[:, row], strict=True) if gone]
         raise DataError(
-            f"{symbol} at {table.label(row)} lacks {', '.join(lacking)}, and has other prices; complete the bar, or "
-            "remove all of its prices, which makes it a halt"
+            f"{symbol} at {table.label(row)} lacks {', '.join(lacking)}, and has other prices; complete the bar, "
+            "remove all of its prices, which makes it a halt, or give --fill drop, which leaves out the row"
         )
     return np.asarray(missing.all(axis=0))
+
+
+def _require_bars(table: DataTable, times: NDArray[np.datetime64], symbols: Sequence[str], name: str) -> None:
+    """Refuse bars that contradict themselves, before anything is written.
+
+    Raises:
+        DataError: some bar does; says so of closes that are adjusted where the other prices are not.
+    """
+    values = {channel: table.values[:, place] for place, channel in enumerate(table.channels)}
+    for symbol in symbols:
+        high, low, close = (values[f"{symbol}_{field}"] for field in ("high", "low", "close"))
+        outside = (close > high) | (close < low)
+        if outside.mean() > RARE:
+            row = int(outside.argmax())
+            raise DataError(
+                f"{name}: the close of {symbol} is outside of its low and high in {int(outside.sum())} of "
+                f"{len(outside)} rows, first {close[row]:g} at {table.label(row)}, where these are {low[row]:g} and "
+                f"{high[row]:g}. Such a close is often adjusted where the other prices are not, as by FinRL's "
+                "downloader; adjust all four, or none"
+            )
+    prices = np.stack([[values[f"{symbol}_{field}"] for field in FIELDS] for symbol in symbols]).transpose(2, 0, 1)
+    unchanged = {"split": np.ones(len(times)), "dividend": np.zeros(len(times))}
+    actions = {
+        action: np.stack([values.get(f"{symbol}_{action}", unchanged[action]) for symbol in symbols], axis=1)
+        for action in ACTIONS
+    }
+    Bars.from_array(times, tuple(symbols), prices, name=name, **actions)
 
 
 def _with_volume(fields: dict[str, NDArray[np.float64]], symbol: str, halted: NDArray[np.bool_]) -> list[str]:
@@ -271,10 +274,11 @@ def _with_actions(table: DataTable, fields: dict[str, NDArray[np.float64]], symb
     """Take a symbol's splits and dividends if its prices are without them, in place; returns what was done.
 
     Splits are in the prices already, or not: they are taken only where a price falls by each of them. Dividends belong
-    to the prices that splits belong to; where there is no split to tell by, they are left out.
+    to raw prices. Where no split tells that prices are raw, a column of adjusted closes may tell that they are without
+    dividends; else these are left out.
     """
-    stated = [name for name in (f"{symbol}_{action}" for action in ACTIONS) if name in fields]
-    if not stated:
+    adjusted = fields.pop(f"{symbol}_{ADJUSTED}", None)
+    if not any(f"{symbol}_{action}" in fields for action in ACTIONS):
         return []
     split = fields.pop(f"{symbol}_split", np.zeros(len(table.values)))
     dividend = fields.pop(f"{symbol}_dividend", np.zeros(len(table.values)))
@@ -282,22 +286,48 @@ def _with_actions(table: DataTable, fields: dict[str, NDArray[np.float64]], symb
     cash = np.nan_to_num(dividend)
     if (ratio < 0.0).any() or (cash < 0.0).any():
         raise DataError(f"{symbol}: a split ratio or a dividend is negative")
+    close = fields[f"{symbol}_close"]
     rows = np.flatnonzero(ratio != 1.0)
     paid = int((cash > 0.0).sum())
-    if not len(rows):
-        told = f"{paid} dividends of {symbol} left out: whether its prices are without them cannot be told"
-        return [told] if paid else []
-    raw = [_shows(fields[f"{symbol}_close"], int(row), float(ratio[row])) for row in rows]
-    if not any(raw):
-        return [f"{len(rows)} splits and {paid} dividends of {symbol} left out: its prices are adjusted for them"]
-    if not all(raw):
+    raw = [_shows(close, int(row), float(ratio[row])) for row in rows]
+    if any(raw) and not all(raw):
         row = int(rows[raw.index(False)])
         raise DataError(
             f"{symbol} at {table.label(row)}: prices do not show its split by {ratio[row]:g}, and show another one; "
             "adjust them for all splits, or for none"
         )
-    fields[f"{symbol}_split"], fields[f"{symbol}_dividend"] = ratio, cash
-    return [f"{len(rows)} splits and {paid} dividends of {symbol} taken as they are: its prices are without them"]
+    if any(raw):
+        fields[f"{symbol}_split"], fields[f"{symbol}_dividend"] = ratio, cash
+        return [f"{len(rows)} splits and {paid} dividends of {symbol} taken as they are: its prices are without them"]
+    steps = [f"{len(rows)} splits of {symbol} left out: its prices are adjusted for them"] if len(rows) else []
+    share = None if adjusted is None else _adjusted_share(close, adjusted, cash)
+    if not paid:
+        return steps
+    if share is not None and abs(share - 1.0) < SPLIT_SHARE:
+        fields[f"{symbol}_split"], fields[f"{symbol}_dividend"] = np.ones(len(ratio)), cash
+        return [
+            *steps,
+            f"{paid} dividends of {symbol} taken: its adjusted closes show that its prices are without them",
+        ]
+    if share is not None and abs(share) < SPLIT_SHARE:
+        return [*steps, f"{paid} dividends of {symbol} left out: its prices are adjusted for them"]
+    return [*steps, f"{paid} dividends of {symbol} left out: whether its prices are without them cannot be told"]
+
+
+def _adjusted_share(
+    close: NDArray[np.float64], adjusted: NDArray[np.float64], cash: NDArray[np.float64]
+) -> float | None:
+    """How much of its dividends the adjusted closes of a symbol are adjusted for beyond its closes: 1 for all of them;
+    None where no dividend tells.
+    """
+    rows = np.flatnonzero((cash[1:] > 0.0) & (cash[1:] < close[:-1]) & (close[1:] > 0.0)) + 1
+    if not len(rows):
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.log(adjusted / close)
+    shares = (factor[rows] - factor[rows - 1]) / -np.log1p(-cash[rows] / close[rows - 1])
+    shares = shares[np.isfinite(shares)]
+    return float(np.median(shares)) if len(shares) else None
 
 
 def _shows(close: NDArray[np.float64], row: int, ratio: float) -> bool:

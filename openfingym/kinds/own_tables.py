@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.data.csvfile import canonical_csv, frequency_of
+from openfingym.data.own.fields import BarColumns, bar_columns, field_of
 from openfingym.data.own.filled import filled_csv
 from openfingym.data.own.gaps import Filled, without_gaps
 from openfingym.data.own.tables import DataTable, read_tables
@@ -57,6 +58,8 @@ class OwnTable:
     """What the columns hold."""
     train: int
     """Number of rows of the training block."""
+    hint: str = ""
+    """Advice about another kind of task for such a table; empty for none."""
 
     @property
     def table(self) -> DataTable:
@@ -95,6 +98,7 @@ class OwnTable:
             dropped=table.dropped,
             dates=dates,
             interpolated_to=self.filled.interpolated_to,
+            hint=self.hint,
             oddities=oddities(table.times, table.channels, table.values, hidden_from=self.train, filled=cells),
         )
         note = "" if dates else " The rows have no date; they are in order, and known by their number."
@@ -129,9 +133,14 @@ def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], 
         raise UsageError("--target is for tasks of the kind rows; this one predicts every column")
     assert start.split is not None, "kinds of tables are split by time"
     read_table = read(given.files)
+    # Kinds of bars read them by a function of their own.
+    hint = _bars_hint(bar_columns(read_table.channels)) if read is read_tables else ""
     if given.measure is None:
         read_table = _with_returns(read_table)
-    filled = without_gaps(read_table, given.fill, start.split[0])
+    try:
+        filled = without_gaps(read_table, given.fill, start.split[0])
+    except DataError as error:
+        raise DataError(f"{error}. {hint[:1].upper()}{hint[1:]}" if hint else str(error)) from None
     values = filled.table.values
     positive = bool((values > 0.0).all())
     measure: Measure = given.measure or ("price" if positive else "mixed")
@@ -141,24 +150,38 @@ def read_own_table(given: Given, start: Start, read: Callable[[Sequence[Path]], 
             f"{filled.table.channels[column]!r} at {filled.table.label(row)} is {values[row, column]:g}, not a "
             "positive price; give --measure mixed, or leave the column out"
         )
-    return OwnTable(filled, given, measure, train_share(start.split[0], len(values)))
+    return OwnTable(filled, given, measure, train_share(start.split[0], len(values)), hint)
+
+
+def _bars_hint(columns: BarColumns) -> str:
+    """Advice for whoever gives bars to a kind that takes them for series."""
+    if not columns.symbols:
+        return ""
+    return (
+        "these are bars, taken as series to predict; --kind trading or --kind rolling takes them as bars, in which a "
+        "missing row is a halt, with their splits and dividends"
+    )
 
 
 def _with_returns(table: DataTable) -> DataTable:
-    """The table without columns in which a few values are not positive, so that the other columns keep their returns.
+    """The table without columns that have no returns, so that the other columns keep theirs.
 
-    One such value would make levels of all columns. Where a column often is 0 or below, or all columns sometimes are,
-    the table holds levels and stays as it is; what that means is among its steps.
+    One value that is not positive would make levels of all columns. So columns in which few values are left out, and
+    what stands beside bars or a price without being one. Where other columns are 0 or below, the table holds levels and
+    stays as it is; what that means is among its steps.
     """
+    columns = bar_columns(table.channels)
+    table = _without(table, columns.actions, "splits and dividends, which are no series to predict")
     low = table.values <= 0.0
     if not low.any():
         return table
     counts, known = low.sum(axis=0), (~np.isnan(table.values)).sum(axis=0)
     # A volume that is 0 throughout is unknown, and says nothing of the others either.
     unknown = (counts == known) & ~(table.values < 0.0).any(axis=0)
-    rare = (counts > 0) & ((counts <= RARE * known) | unknown)
+    beside = _beside_prices(table.channels)
+    rare = (counts > 0) & ((counts <= RARE * known) | unknown | beside)
     if (counts[~rare] > 0).any() or rare.all():
-        row, column = (int(place) for place in np.argwhere(low)[0])
+        row, column = (int(place) for place in np.argwhere(low & ~rare if not rare.all() else low)[0])
         step = (
             f"{_described(table, row, column)}, and has no return: all columns count as levels; for returns of the "
             "others leave the column out"
@@ -172,16 +195,44 @@ def _with_returns(table: DataTable) -> DataTable:
                 f"column {table.channels[column]!r} left out, which is 0 in every row; --measure mixed keeps it"
             )
             continue
+        if beside[column]:
+            steps.append(
+                f"column {table.channels[column]!r} left out, which is no price and has no returns: "
+                f"{_described(table, row, column)}; --measure mixed keeps it, and takes all columns as levels"
+            )
+            continue
         steps.append(
             f"column {table.channels[column]!r} left out, which has no returns: {_described(table, row, column)}, and "
             f"{counts[column]} of {len(low)} rows are not above 0. The other columns keep their returns; to keep this "
             "one, leave out its rows, or give --measure mixed for levels of all columns"
         )
+    return replace(_without(table, np.flatnonzero(rare).tolist()), steps=(*table.steps, *steps))
+
+
+def _beside_prices(channels: Sequence[str]) -> NDArray[np.bool_]:
+    """Which columns are none of the prices that the table is about, bool[columns]: all that stand beside bars, and
+    volumes beside other prices.
+    """
+    bars = bar_columns(channels).prices
+    named = [field_of(name) for name in channels]
+    if bars:
+        return np.array([place not in bars for place in range(len(channels))])
+    priced = any(name.lower() == "price" or (field or ("", ""))[1] == "close"
+                 for name, field in zip(channels, named, strict=True))  # fmt: skip
+    return np.array([priced and "volume" in name.lower() for name in channels])
+
+
+def _without(table: DataTable, places: Sequence[int], reason: str = "") -> DataTable:
+    """The table without some columns; with a reason, its steps say so."""
+    if not places:
+        return table
+    kept = [place for place in range(len(table.channels)) if place not in places]
+    names = ", ".join(repr(table.channels[place]) for place in sorted(places))
     return replace(
         table,
-        channels=tuple(name for name, gone in zip(table.channels, rare, strict=True) if not gone),
-        values=np.ascontiguousarray(table.values[:, ~rare]),
-        steps=(*table.steps, *steps),
+        channels=tuple(table.channels[place] for place in kept),
+        values=np.ascontiguousarray(table.values[:, kept]),
+        steps=(*table.steps, f"columns left out, {reason}: {names}") if reason else table.steps,
     )
 
 

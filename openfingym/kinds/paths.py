@@ -4,14 +4,15 @@ whose windows do not overlap across the split.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from openfingym.errors import TaskError
-from openfingym.kinds.known_windows import left_of
+from openfingym.kinds.known_windows import left_of, training_facts
 from openfingym.kinds.material import Blocks
 from openfingym.kinds.panels import panel_oddities, panel_of, panel_recipe, split_text
 from openfingym.kinds.real_forms import split_of
@@ -44,6 +45,8 @@ class Paths:
     """Hidden windows of the private fold, float64[n, rows, channels]."""
     recipe: tuple[str, ...]
     """The steps from the dataset to the windows, as sentences."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What ``contract.json`` says of the training windows beside what it says of every task."""
 
 
 def process_of(task: Task) -> ProcessSet | None:
@@ -174,6 +177,9 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
             f"training windows of {length} rows, one every {split.train_stride} rows",
             f"hidden windows tile their block without overlap: {windows.n_public} public, {windows.n_private} private",
             *said,
+        ),
+        facts=training_facts(
+            recipe.unknown_values(panel, contract.value_semantics), windows.train_starts, length, int(anchored)
         ),
     )
 

@@ -61,6 +61,8 @@ class OwnData:
     """Whether rows have a date."""
     interpolated_to: int | None = None
     """The last row, from 0, on whose value an interpolated cell rests; None if no cell was interpolated."""
+    hint: str = ""
+    """Advice about another kind of task for such data; empty for none."""
     oddities: tuple[str, ...] = ()
     """What is odd about the values, for the author; see :func:`openfingym.data.plausibility.oddities`."""
 

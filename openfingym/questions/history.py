@@ -1,7 +1,8 @@
 """Resolved histories: questions, their outcomes and forecasts of a past season, read from files.
 
 A file is JSON Lines, or one JSON object that holds such objects in a list (``questions``, ``resolutions``,
-``forecasts``). A line is of this library or of ForecastBench, whose public sets are told by their field names:
+``forecasts``); either may be packed, as ``.json.gz``. A line is of this library or of ForecastBench, whose public sets
+are told by their field names:
 
 ============  =======================================================================================================
 question      ``Question.to_dict``, with times as integers or in ISO 8601; and ``truth``, or ``void`` with the reason,
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from openfingym.errors import OpenFinGymError, SubmissionError, UsageError
+from openfingym.errors import DataError, OpenFinGymError, SubmissionError, UsageError
 from openfingym.files.strange import parse_json
 from openfingym.questions.answer import read_answer
 from openfingym.questions.forecastbench import BenchAsked, BenchForecast, BenchQuestion, BenchResolution, BenchSet
@@ -39,6 +40,8 @@ TIMES = {"generated": "generated_ns", "deadline": "deadline_ns", "evaluation": "
 """Names that a file may use for the times of a question, and those of the question's fields."""
 BEFORE_NS = 1_000_000_000
 """How long before the deadline a forecast is replayed whose own time is not known, nanoseconds."""
+MOST_UNPACKED = 256 * 2**20
+"""Most bytes that a packed file may unpack to."""
 OWN_TRUTH = ("truth", "void", "source", "reference", "available")
 """Fields beside a question that state its truth."""
 
@@ -140,14 +143,19 @@ def _with_times(document: Mapping[str, Any]) -> dict[str, Any]:
 def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every object of a file, with its place for messages."""
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            from openfingym.data.csvfile import unpacked
+
+            content = unpacked(content, path, MOST_UNPACKED)
+        text = content.decode()
+    except DataError as error:
+        raise UsageError(str(error)) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read ({error})") from None
-    # A file of lines is no JSON document, unless it has one line: then it is told by the lack of lists.
-    try:
-        whole = parse_json(text)
-    except ValueError:
-        whole = None
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    # A file of lines is told by its first one, which is a document by itself; one of one line by its lack of lists.
+    whole = _parsed(text) if len(lines) == 1 or (lines and _parsed(lines[0][1]) is None) else None
     if isinstance(whole, dict) and any(isinstance(whole.get(name), list) for name in LISTS):
         common = {name: whole[name] for name in ENVELOPE if name in whole}
         for name in LISTS:
@@ -156,9 +164,7 @@ def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                     raise UsageError(f"{path}: {name} {number} is no object")
                 yield f"{path}: {name} {number}", common | item
         return
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, line in lines:
         try:
             document = parse_json(line)
         except ValueError as error:
@@ -166,6 +172,14 @@ def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not isinstance(document, dict):
             raise UsageError(f"{path}:{number}: {type(document).__name__}, expected an object a line")
         yield f"{path}:{number}", document
+
+
+def _parsed(text: str) -> object:
+    """The value of a JSON document; None if it is none."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        return None
 
 
 class _Reader:

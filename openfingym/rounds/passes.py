@@ -24,11 +24,12 @@ from openfingym.errors import UsageError
 from openfingym.files.whole import store_errors, write_json, write_text
 from openfingym.questions.question import LATEST_NS
 from openfingym.rounds.book import BEGUN, DEFINITION, PASSES, Book, file_name
-from openfingym.rounds.forecaster import Forecaster, KnowsWorld
+from openfingym.rounds.forecaster import Forecaster, KnowsWorld, isolation_of
 from openfingym.rounds.records import FOLDER
 from openfingym.rounds.tick import CLOSED, MISSED
 
 if TYPE_CHECKING:
+    from openfingym.results import Isolation
     from openfingym.rounds.series import Series
 
 _LATER = re.compile(r"([^/+]*)\+[0-9]+/")
@@ -60,10 +61,12 @@ class Newcomer:
     """How many deadlines of the first pass have passed."""
     number: int
     """Number of the pass that it plays: 1 if it forecasts what is left of the first one, and lacks the rest."""
+    isolation: Isolation
+    """What of the forecaster runs in isolation."""
 
     def to_dict(self) -> dict[str, Any]:
         """The values as JSON."""
-        return {"agent": self.agent, "passed": self.passed, "pass": self.number}
+        return {"agent": self.agent, "isolation": self.isolation, "passed": self.passed, "pass": self.number}
 
 
 def assigned(
@@ -89,16 +92,16 @@ def assigned(
         return [(book, tuple(forecasters))], []
     known = passes_of(book)
     homes = [next((one for one in known if _has_begun(one, forecaster)), None) for forecaster in forecasters]
-    late = [forecaster.name for forecaster, home in zip(forecasters, homes, strict=True) if home is None]
+    late = [forecaster for forecaster, home in zip(forecasters, homes, strict=True) if home is None]
     new = book
     if late and is_repeatable(book.series):
         new = next((one for one in known if not _passed(one)), None) or _begun_again(book, known)
     elif late:
-        _require_left(book, late, weeks)
+        _require_left(book, [forecaster.name for forecaster in late], weeks)
     groups: dict[int, tuple[Book, list[Forecaster]]] = {}
     for forecaster, home in zip(forecasters, homes, strict=True):
         groups.setdefault((home or new).number, (home or new, []))[1].append(forecaster)
-    newcomers = [Newcomer(name, passed, new.number) for name in late]
+    newcomers = [Newcomer(one.name, passed, new.number, isolation_of(one)) for one in late]
     return [(one, tuple(group)) for _, (one, group) in sorted(groups.items())], newcomers
 
 

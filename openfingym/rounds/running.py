@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from openfingym.questions.question import Question
+    from openfingym.results import Isolation
     from openfingym.rounds.book import Book
     from openfingym.rounds.ledger import AskedQuestion, LedgerClient
     from openfingym.rounds.schedule import RoundTimes
@@ -50,10 +51,12 @@ class Forecasted:
     """Name of the forecaster."""
     counts: dict[str, int]
     """How many questions there are in each state of :data:`openfingym.rounds.forecaster.State`."""
+    isolation: Isolation
+    """What of the forecaster runs in isolation."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts as JSON, with round and agent."""
-        return {"round": self.week, "agent": self.agent, **self.counts}
+        """The counts as JSON, with round, agent and its isolation."""
+        return {"round": self.week, "agent": self.agent, "isolation": self.isolation, **self.counts}
 
 
 Listener = Callable[[TickAction | Forecasted | TickFailure | Newcomer], None]
@@ -299,7 +302,8 @@ class _Run:
                 reason = f"it said nothing of {missing} questions"
         if left or reason:
             counts = Counter[str](said.state for said in records.said.values())
-            self.outcome.forecasts.append(Forecasted(times.week, forecaster.name, dict(counts)))
+            said = Forecasted(times.week, forecaster.name, dict(counts), isolation_of(forecaster))
+            self.outcome.forecasts.append(said)
             self.listener(self.outcome.forecasts[-1])
         if reason:
             self._failed(TickFailure(now, times.week, f"{forecaster.name}: {reason}"))

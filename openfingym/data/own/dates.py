@@ -27,6 +27,8 @@ DATES = SURELY_DATES | {"day", "month", "period"}
 """Names of a column of dates, in lower case."""
 DATE = re.compile(r"\d{4}-\d\d")
 """How a date begins: year and month."""
+DAY = re.compile(r"\d{4}-\d\d-\d\d|(19|20)\d{6}|\d{4}[./]\d\d[./]\d\d")
+"""A day whose year stands first, as it stands in a column beside the time of day."""
 CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?|\d{4}|\d{6}")
 """A time of day, as it stands in a column beside the date."""
 EPOCHS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -109,7 +111,7 @@ def date_column(frame: pd.DataFrame) -> str | None:
 
 def is_time(text: str) -> bool:
     """Whether a cell is a date or a time, and no number that could be something else."""
-    return re.match(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)|\d{8} \d{6}$", text.strip()) is not None
+    return re.match(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)|\d{8}(?:T| \d{6})$", text.strip()) is not None
 
 
 def numbers_of(cells: pd.Series) -> NDArray[np.float64]:
@@ -156,7 +158,7 @@ def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
             plain = cells.astype(str).str.strip().str.replace(_ZONE, "Z", regex=True)
             if _at_midnight(cells):
                 plain = plain.str.slice(0, 10)
-            elif plain.str.fullmatch(r"(19|20)\d{6}").all():
+            elif plain.str.fullmatch(r"(19|20)\d{6}T?").all():
                 plain = plain.map(_day_text)
             # A number alone would be read as a year.
             texts = plain.where(~plain.str.fullmatch(r"[\d.]*"), "?")
@@ -195,7 +197,7 @@ def _date_and_clock(frame: pd.DataFrame) -> tuple[str, str] | None:
         return None
     date, clock = named["date"], named["time"]
     days, clocks = (frame[name].astype(str).str.strip() for name in (date, clock))
-    is_day = days.str.fullmatch(r"\d{4}-\d\d-\d\d|(19|20)\d{6}|\d{4}[./]\d\d[./]\d\d").all()
+    is_day = days.str.fullmatch(DAY.pattern).all()
     return (date, clock) if is_day and clocks.str.fullmatch(CLOCK.pattern).all() else None
 
 
@@ -219,13 +221,12 @@ def _at_midnight(cells: pd.Series) -> bool:
 
 
 def _is_another_time(cells: pd.Series) -> bool:
-    """Whether a further column holds times: Unix times that only rise, or dates."""
+    """Whether a further column holds times: Unix times under a name of times, or dates under any."""
     if cells.dtype.kind == "M":
         return True
-    name = str(cells.name).lower()
-    if name not in SURELY_DATES | VENDORS:
-        return False
-    return epoch_unit(cells) is not None or bool(cells.astype(str).map(is_time).all())
+    if str(cells.name).lower() in SURELY_DATES | VENDORS and epoch_unit(cells) is not None:
+        return True
+    return cells.dtype.kind == "O" and is_time(str(cells.iloc[0])) and bool(cells.astype(str).map(is_time).all())
 
 
 def _numeric(cells: pd.Series) -> bool:

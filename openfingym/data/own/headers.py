@@ -19,7 +19,7 @@ import numpy as np
 
 from openfingym.data.csvfile import csv_texts, repeated
 from openfingym.data.own.cells import examples
-from openfingym.data.own.dates import is_time, numbers_of
+from openfingym.data.own.dates import CLOCK, DAY, epoch_unit, is_time, numbers_of
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,10 +36,13 @@ DATABENTO = frozenset({"rtype", "publisher_id", "instrument_id"})
 """Columns by which Databento's records are known."""
 SMALLEST_FIXED = 1_000_000
 """A whole number of a billionth is at least as large in some row: a price of 0.001."""
+LETTERS = {"t": "time", "o": "open", "h": "high", "l": "low", "c": "close", "v": "volume", "T": "ticker"}
+"""Names of columns in the answers of Alpaca's and Polygon's interfaces, by the letters that stand for them there."""
 CORNERS = frozenset({"", "price", "ticker", "tickers", "attributes", "symbol", "symbols"})
 """What stands in the first cell of a row of names that has another below it, in lower case."""
 _WHOLE = re.compile(r"\s*-?[0-9]{1,19}\s*")
-_NUMBER = re.compile(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBERED = re.compile(r"\d{1,2}\. (?=[a-z])")
 
 
 def read_named(text: str, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -75,6 +78,9 @@ def read_named(text: str, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
         # Stooq writes how long the bars are into each row, as a letter or in minutes.
         frame, steps = frame.drop(columns="<PER>"), [*steps, "column '<PER>' left out, the length of a bar"]
     frame.columns = [bare(str(name)) for name in frame.columns]
+    if {"t", "o", "h", "l", "c"} <= set(frame.columns):
+        frame.columns = [LETTERS.get(name, name) for name in frame.columns]
+        steps.append("columns t, o, h, l, c read as time, open, high, low, close")
     require_unlike(list(frame.columns), path)
     return _displayed(frame, steps), tuple(steps)
 
@@ -115,8 +121,10 @@ def require_unlike(names: Sequence[str], path: Path) -> None:
 
 
 def bare(name: str) -> str:
-    """A column's name without spaces around it, and without the brackets that Stooq and MetaTrader write."""
-    name = name.strip()
+    """A column's name without spaces around it, without the brackets that Stooq and MetaTrader write, and without Alpha
+    Vantage's numbers, as in ``4. close``.
+    """
+    name = _NUMBERED.sub("", name.strip(), count=1) if _NUMBERED.match(name.strip()) else name.strip()
     if re.fullmatch(r"<\w+>", name) is None:
         return name
     return {"<VOL>": "volume"}.get(name, name[1:-1].lower())
@@ -148,7 +156,10 @@ def _joined(levels: Sequence[Sequence[str]]) -> list[str] | None:
 def _is_data(cells: Sequence[str]) -> bool:
     """Whether a row has values alone: numbers and times, and no name."""
     filled = [cell for cell in cells if cell]
-    return bool(filled) and all(_NUMBER.fullmatch(cell) or is_time(cell) for cell in filled)
+    times = (DAY, CLOCK)
+    return bool(filled) and all(
+        _NUMBER.fullmatch(cell) or is_time(cell) or any(time.fullmatch(cell) for time in times) for cell in filled
+    )
 
 
 def _told(frame: pd.DataFrame, path: Path) -> tuple[list[str], str]:
@@ -158,14 +169,18 @@ def _told(frame: pd.DataFrame, path: Path) -> tuple[list[str], str]:
         DataError: the values do not tell.
     """
     width = frame.shape[1]
+    first = [str(cell).strip() for cell in frame.iloc[0]]
+    names: list[str] = []
     if width == len(BINANCE):
         names = list(BINANCE)
-    elif width in {5, 6}:
+    elif width in {6, 7} and DAY.fullmatch(first[0]) and ":" in first[1] and CLOCK.fullmatch(first[1]):
+        names = ["date", "time", *FIELDS, "volume"][:width]
+    elif width in {5, 6} and (is_time(first[0]) or epoch_unit(frame[0])):
         names = ["date", *FIELDS, "volume"][:width]
-    else:
-        names = []
-    timed = bool(len(frame)) and (is_time(str(frame[0].iloc[0])) or width == len(BINANCE))
-    if names and timed and _are_bars(frame):
+    elif width == 7 and epoch_unit(frame[0]) and all(map(_WHOLE.fullmatch, map(str, frame[6]))):
+        # Kraken's archive, "OHLCVT".
+        names = ["date", *FIELDS, "volume", "trades"]
+    if names and _are_bars(frame, names.index("open")):
         return names, f"columns without names read as {', '.join(names)}: highs and lows fit in no other order"
     found = ", ".join(map(str, frame.iloc[0, :6]))
     raise DataError(
@@ -174,11 +189,11 @@ def _told(frame: pd.DataFrame, path: Path) -> tuple[list[str], str]:
     )
 
 
-def _are_bars(frame: pd.DataFrame) -> bool:
-    """Whether columns 1 to 4 are open, high, low and close: the second is never below another, the third never above,
-    and that in no other order.
+def _are_bars(frame: pd.DataFrame, first: int) -> bool:
+    """Whether four columns from ``first`` on are open, high, low and close: the second is never below another, the
+    third never above, and that in no other order.
     """
-    prices = np.stack([numbers_of(frame[place]) for place in range(1, 5)], axis=1)
+    prices = np.stack([numbers_of(frame[place]) for place in range(first, first + 4)], axis=1)
     if not np.isfinite(prices).all():
         return False
     high, low = (prices.max(axis=1) == prices.T).all(axis=1), (prices.min(axis=1) == prices.T).all(axis=1)

@@ -112,7 +112,7 @@ def read_own_rows(path: Path, target: str | None = None, content: bytes | None =
     date, first = date_column(frame), str(frame.columns[0])
     if first.lower() in (NUMBERS if date is None else COUNTERS) and is_numeric(frame[first]):
         frame = frame.drop(columns=first)
-    times, frame, _ = take_times(frame, path)
+    times, frame, found = take_times(frame, path)
     # A target may be called "fund" or "item" and still be the number to predict.
     named = [name for name in frame.columns if name.lower() in IDS and name != target]
     if len(named) > 1:
@@ -122,7 +122,8 @@ def read_own_rows(path: Path, target: str | None = None, content: bytes | None =
     require_printable([*map(str, frame.columns), *dict.fromkeys(texts or ())], str(path))
     _require_numbers(frame, path)
     values = floats_of(frame).to_numpy(dtype=np.float64)
-    return _ordered(path, times, texts, tuple(map(str, frame.columns)), values)
+    rows = _ordered(path, times, texts, tuple(map(str, frame.columns)), values)
+    return replace(rows, steps=(*found, *rows.steps))
 
 
 def stored_csv(rows: OwnRows) -> bytes:

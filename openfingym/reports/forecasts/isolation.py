@@ -83,11 +83,16 @@ def with_marks(
     names: Mapping[ForecasterId, str], isolations: Mapping[ForecasterId, Isolation | None]
 ) -> dict[ForecasterId, str]:
     """The names of forecasters as tables show them: with a mark where something ran outside isolation."""
-    return {who: f"{name}{MARK}" if isolations[who] == "outside" else name for who, name in names.items()}
+    return {who: with_mark(name, isolations[who]) for who, name in names.items()}
 
 
-def with_marks_of_series(question: str, made: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The agents of some forecasts of a question as tables show them, by the records of the question's series.
+def with_mark(name: str, isolation: Isolation | None) -> str:
+    """The name of a forecaster as tables and lines show it: with a mark where something ran outside isolation."""
+    return f"{name}{MARK}" if isolation == "outside" else name
+
+
+def isolations_of_series(question: str, made: Sequence[Mapping[str, Any]]) -> list[Isolation | None]:
+    """What ran in isolation of some forecasts of a question, by the records of its series; None where it is not known.
 
     Args:
         question: the id of the question.
@@ -98,7 +103,7 @@ def with_marks_of_series(question: str, made: Sequence[Mapping[str, Any]]) -> li
         folder for folder in series_folders() if folder.name == in_round.partition("/")[0]
     )
     people = [ForecasterId(*(str(one.get(name, "")) for name in ForecasterId._fields)) for one in made]
-    return [f"{who.agent}{MARK}" if stated.of(who, [in_round]) == "outside" else who.agent for who in people]
+    return [stated.of(who, [in_round]) for who in people]
 
 
 def isolation_notes(

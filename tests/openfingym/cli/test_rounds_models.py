@@ -9,9 +9,11 @@ import pytest
 from openfingym.agents.forecasting import find_forecasters
 from openfingym.cli import main
 from openfingym.cli.model_options import ModelOptions
-from openfingym.cli.rounds_run import _specs
+from openfingym.cli.rounds_run import _print_event, _specs
 from openfingym.errors import UsageError
 from openfingym.rounds.book import Book
+from openfingym.rounds.passes import Newcomer
+from openfingym.rounds.running import Forecasted
 from tests.openfingym.rounds.definitions import definition
 
 A, B = "stand-in/competent", "stand-in/careless"
@@ -69,6 +71,18 @@ def test_a_program_asks_no_model():
         find_forecasters(["seasonal"], specs=_specs(options(A), ())),
     ):
         pass
+
+
+def test_lines_of_progress_mark_what_runs_outside_isolation(capsys):
+    for isolation in ("outside", "programs inside"):
+        _print_event(Forecasted("2025-W44", "mine", {"sent": 3, "declined": 1}, isolation))
+        _print_event(Newcomer("mine", 2, 1, isolation))
+    assert capsys.readouterr().out.splitlines() == [
+        "2025-W44  forecast   mine (outside): 1 declined, 3 sent",
+        "2 deadlines have passed: mine (outside) joins now",
+        "2025-W44  forecast   mine: 1 declined, 3 sent",
+        "2 deadlines have passed: mine joins now",
+    ]
 
 
 def test_a_newcomer_is_announced(tmp_path, monkeypatch, capsys):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -14,19 +17,21 @@ from openfingym.cli.task import _print_report
 from openfingym.data.own.filled import filled_csv, read_filled
 from openfingym.errors import DataError, TaskError
 from openfingym.kinds import kind_of, score_fold, score_with_replicates
+from openfingym.kinds.instances import InstanceSplit
 from openfingym.kinds.start import Given
 from openfingym.metrics import find_metric
 from openfingym.packages.scaffold import new_task, start_of
 from openfingym.task import Task
+from tests.openfingym.kinds.instance_data import Played, instance_of, training_data
 from tests.openfingym.kinds.materials import read_of
 
 ROWS = 600
 
 
-def prices(columns: int = 2) -> pd.DataFrame:
-    moves = np.random.default_rng(5).standard_normal((ROWS, columns))
+def prices(columns: int = 2, rows: int = ROWS) -> pd.DataFrame:
+    moves = np.random.default_rng(5).standard_normal((rows, columns))
     values = 100.0 * np.exp(np.cumsum(0.01 * moves, axis=0))
-    days = pd.bdate_range("2020-01-01", periods=ROWS).strftime("%Y-%m-%d")
+    days = pd.bdate_range("2020-01-01", periods=rows).strftime("%Y-%m-%d")
     return pd.DataFrame(values, columns=[f"c{place}" for place in range(columns)]).assign(date=days).set_index("date")
 
 
@@ -211,6 +216,44 @@ def test_a_window_that_is_one_answer_is_left_out_if_a_value_was_filled_in(kind: 
     else:
         # A filled price makes a return of exactly 0, which no other is.
         assert (hidden != 0.0).all()
+
+
+@pytest.mark.parametrize("kind", ["forecast", "generation", "curves"])
+def test_instances_hide_no_filled_training_value(kind: str, tmp_path: Path) -> None:
+    """An instance is cut from training rows, and asks for none that the author's file does not have."""
+    table = prices(3, 1500)
+    table.columns = pd.Index(["1y", "2y", "3y"] if kind == "curves" else ["a", "b", "c"])
+    holes = np.random.default_rng(8).random((800, 3)) < 0.005
+    holes[0], holes[500:504, 1] = False, True
+    table.iloc[:800] = table.iloc[:800].mask(holes)
+    data = training_data(task_of(tmp_path, table, kind))
+    whole = training_data(task_of(tmp_path, table.ffill(), kind, name="y"))
+    assert "filled" not in whole.facts
+    returns = np.log(table).diff()
+    rows = {time: row for row, time in enumerate(pd.to_datetime(table.index))}
+    unknown = left_out = 0
+    for index, split in itertools.product(range(3), get_args(InstanceSplit)):
+        instance = instance_of(data, split, index)
+        material, facts = instance.material, instance.material.facts
+        full = instance_of(whole, split, index).material
+        if kind == "forecast":
+            places = np.array([[rows[pd.Timestamp(time)] for time in times] for times in material.public["test_times"]])
+            truth = returns[list(facts["targets"])].to_numpy()[places[:, facts["lookback"] :]]
+            assert np.isnan(material.hidden["targets"]).tolist() == np.isnan(truth).tolist()
+            unknown += int(np.isnan(truth).sum())
+        elif kind == "generation":
+            # A filled price makes a return of exactly 0, which no other is.
+            assert (material.hidden["real"] != 0.0).all()
+        else:
+            known = table[[f"{years:g}y" for years in facts["maturities"]]].dropna().to_numpy().round(6)
+            assert {*map(tuple, material.hidden["targets"].round(6))} <= {*map(tuple, known)}
+        gone = (full.n_public + full.n_private) - (material.n_public + material.n_private)
+        said = re.findall(r"(\d+) hidden windows left out", " ".join(material.recipe))
+        assert sum(map(int, said)) == gone
+        left_out += gone
+        played = Played(data, instance)
+        assert played.relative(played.oracle) < 0.5 * played.relative(played.baseline)
+    assert unknown if kind == "forecast" else left_out
 
 
 def test_returns_from_and_to_a_halt_are_in_no_score(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from collections.abc import Callable
@@ -182,6 +183,22 @@ def test_one_bad_line_and_nothing_is_read(write: Callable[..., Path], line: Any,
         read_history([write("season.jsonl", [OWN, line])], clock="c")
 
 
+def test_packed_files_are_read_within_a_bound(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = write("x.jsonl", [OWN, {**OWN, "id": "ppi"}])
+    packed = plain.with_name("x.json.gz")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    season = read_history([packed], clock="replayed/x")
+    assert season == read_history([plain], clock="replayed/x")
+    assert len(season.questions) == 2
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(UsageError, match="cannot be unpacked"):
+        read_history([packed], clock="replayed/x")
+    monkeypatch.setattr("openfingym.questions.history.MOST_UNPACKED", 2**20)
+    packed.write_bytes(gzip.compress(b" " * 2**20 + b"{}"))
+    with pytest.raises(UsageError, match="unpacks to more than 1 MiB, the most that is read of it"):
+        read_history([packed], clock="replayed/x")
+
+
 def test_a_season_is_replayed_from_its_files_and_once(season: list[Path], tmp_path: Path) -> None:
     from openfingym.cli import cli
 
@@ -192,8 +209,12 @@ def test_a_season_is_replayed_from_its_files_and_once(season: list[Path], tmp_pa
 
     found = run("import", *map(str, season))
     assert (found["questions"], found["forecasts"], found["scored"], found["void"]) == (4, 4, 3, 1)
-    again = run("import", *map(str, season))
-    assert (again["scored"], again["void"]) == (0, 0)
+    # Packed, it is the same season on the same clock.
+    packed = [path.with_name(f"{path.name}.gz") for path in season]
+    for path, plain in zip(packed, season, strict=True):
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+    again = run("import", *map(str, packed))
+    assert (again["scored"], again["void"], again["clock"]) == (0, 0, found["clock"])
     status = run("status")
     assert (status["forecasts"], status["questions"]["scored"], status["due"]) == (4, 3, 0)
     assert not any(row["simulated"] for row in run("list", "--state", "scored")), "what came is real"

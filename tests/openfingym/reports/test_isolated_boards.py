@@ -106,6 +106,10 @@ def test_boards_of_seasons_mark_or_leave_out(tmp_path: Path, monkeypatch: pytest
     command = ["ledger", "show", f"{SERIES}/2025-W44/source/q", "--state-folder", str(folder)]
     shown = CliRunner().invoke(cli, command, catch_exceptions=False).output
     assert shown.count("(outside)") == shown.count("command (outside)") == 1
+    document = json.loads(CliRunner().invoke(cli, [*command, "--json"], catch_exceptions=False).stdout)
+    stated = {one["agent"]: one["isolation"] for one in document["forecasts"]}
+    assert [agent for agent, word in stated.items() if word == "outside"] == ["command"]
+    assert (stated["react"], stated["guest"], stated["naive"]) == ("programs inside", None, "none")
     table = openfingym.read_season(SERIES, state_folder=folder)
     stated = dict(zip(table["agent"], table["isolation"].fillna("-"), strict=True))
     assert stated == {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from openfingym.models.testing import StandIn
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import read_run
 from openfingym.rollouts import RunFolder
-from tests.openfingym.rollouts.driving import Cli, runs
+from tests.openfingym.models.scripted import Scripted, completion
+from tests.openfingym.rollouts.driving import Cli, alive, descendants, runs
 
 TREASURY = ["--tasks", "treasury-forecast", "--backend", "inline", "--concurrency", "2"]
 
@@ -156,6 +158,65 @@ WRONG = {
     ),
     "part": (["--tasks", "fx-forecast", "--agent", "naive", "--shard", "3/2"], "k/n"),
 }
+
+
+COMMAND_LINE = """\
+#!/bin/sh
+python3 - <<'END'
+import json, os, urllib.request
+import interface, numpy
+body = {"model": os.environ["OPENFINGYM_MODEL"], "messages": [{"role": "user", "content": "hello"}]}
+address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
+urllib.request.urlopen(request, timeout=60).read()
+test = interface.load_test_inputs()
+print(interface.submit(numpy.repeat(test[:, -1:], interface.HORIZON, axis=1)))
+END
+"""
+"""A small coding command line: it asks the model once, and submits the last value."""
+
+
+@pytest.mark.sandbox
+def test_a_command_line_inside_goes_on_where_its_run_was_broken_off(
+    cli: Cli, treasury: BuiltPackage, tmp_path: Path
+) -> None:
+    """It is killed at its second question, interrupted by Ctrl-C at the third, and left alone then."""
+    program, out, asked = tmp_path / "brought" / "bin" / "main", tmp_path / "run", list[int]()
+    program.parent.mkdir(parents=True)
+    program.write_text(COMMAND_LINE)
+    program.chmod(0o755)
+    endings = {2: signal.SIGKILL, 3: signal.SIGINT}
+    children = []
+
+    def answer(body: dict[str, Any], _: int) -> Any:
+        asked.append(body["seed"])
+        if (sign := endings.pop(len(asked), None)) is not None:
+            children.extend(descendants(cli.started[-1].pid))
+            cli.started[-1].send_signal(sign)
+            cli.started[-1].wait(timeout=60)
+        return completion({"role": "assistant", "content": "Hello."})
+
+    with Scripted(answer) as endpoint:
+        plan = tmp_path / "plan.toml"
+        plan.write_text(
+            f"""tasks = ["treasury-forecast"]
+agents = [{{ name = "mine", command = ["bin/main"], mount = "{program.parent.parent}" }}]
+models = [{{ name = "scripted", base_url = "{endpoint.base_url}" }}]
+seeds = 3
+concurrency = 1
+backend = "sandbox"
+"""
+        )
+        words = ["--plan", str(plan), "--out", str(out)]
+        for _ in range(2):
+            cli.start(*words).communicate(timeout=120)
+            assert [run["seed"] for run in runs(out)] == [0]
+            assert alive(children) == [], "what ran inside ends with its run"
+        status, said, err = cli.run(*words)
+    assert (status, asked) == (0, [0, 1, 1, 1, 2]), (said, err)
+    told = [(run["seed"], run["state"], run["turns"], run["submissions_accepted"]) for run in runs(out)]
+    assert sorted(told) == [(seed, "scored", 1, 1) for seed in range(3)]
+    assert cli.leftovers() == []
 
 
 @pytest.mark.parametrize("case", WRONG)

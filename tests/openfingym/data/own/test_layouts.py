@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from openfingym.cli import cli
 from openfingym.data.own.gaps import without_gaps
 from openfingym.data.own.headers import BINANCE
 from openfingym.data.own.tables import DataTable, read_tables
@@ -76,9 +78,10 @@ LAYOUTS = {
         "https://www.CryptoDataDownload.com\nunix,date,symbol,open,high,low,close,Volume BTC,Volume USDT,tradecount\n",
         rows(stamps(1), [hour.replace("T", " ") + ":00" for hour in HOURS], ["BTC/USDT"] * 3, OHLCV, [9e9] * 3,
              [7] * 3), HOURS, "BTC/USDT"),
-    "yfinance, new": ("Price,Open,High,Low,Close,Volume\nTicker,MSFT,MSFT,MSFT,MSFT,MSFT\nDate,,,,,\n",
-                      rows(DAYS, OHLCV), DAYS, "x"),
-    "yfinance, old": ("Date,Open,High,Low,Close,Volume,Adj Close\n", rows(DAYS, OHLCV, [1.0] * 3), DAYS, "x"),
+    "yfinance, new": ("Price,Close,High,Low,Open,Volume\nTicker,MSFT,MSFT,MSFT,MSFT,MSFT\nDate,,,,,\n",
+                      rows(DAYS, [f"{row[3]},{row[1]},{row[2]},{row[0]},{row[4]}" for row in BARS]), DAYS, "x"),
+    "yfinance, old": ("Date,Open,High,Low,Close,Adj Close,Volume\n",
+                      rows(DAYS, [f"{','.join(map(str, row[:4]))},1.0,{row[4]}" for row in BARS]), DAYS, "x"),
     "tradingview": ("time,open,high,low,close,Volume\n", rows(stamps(1), OHLCV), HOURS, "x"),
     "adjusted close": ("date,open,high,low,close,volume,adj_close\n", rows(DAYS, OHLCV, [1.0] * 3), DAYS, "x"),
     "tiingo": ("date,close,high,low,open,volume,adjClose,adjHigh,adjLow,adjOpen,adjVolume,divCash,splitFactor\n",
@@ -88,6 +91,30 @@ LAYOUTS = {
                   rows([hour.replace("T", " ") + ":00+00:00" for hour in HOURS], OHLCV), HOURS, "x"),
     "date and time": ("Date,Time,Open,High,Low,Close,Volume\n",
                       rows(["2023-01-01"] * 3, ["0:00", "1:00", "2:00"], OHLCV), HOURS, "x"),
+    "alpaca, interface": ("t,o,h,l,c,v,n,vw\n", rows([f"{day}T05:00:00Z" for day in DAYS], OHLCV, [7] * 3, [1.5] * 3),
+                          [f"{day}T05:00" for day in DAYS], "x"),
+    "polygon, interface": ("v,vw,o,c,h,l,t,n\n",
+                           rows([f"{row[4]},1.5,{row[0]},{row[3]},{row[1]},{row[2]}" for row in BARS], stamps(1000),
+                                [7] * 3), HOURS, "x"),
+    "polygon futures": (
+        "ticker,window_start,session_end_date,open,high,low,close,volume,dollar_volume,transactions,exchange\n",
+        rows(["AAA"] * 3, stamps(10**9), ["2023-01-01"] * 3, OHLCV, [5e6] * 3, [4] * 3, [3] * 3), HOURS, "AAA"),
+    "ccxt, no header": ("", rows(stamps(1000), OHLCV), HOURS, "x"),
+    "kraken": ("", rows(stamps(1), OHLCV, [7] * 3), HOURS, "x"),
+    "histdata, metatrader": ("", rows(["2023.01.01"] * 3, ["00:00", "01:00", "02:00"], OHLCV), HOURS, "x"),
+    "tradingview, upload": ("", rows([f"{day.replace('-', '')}T" for day in DAYS], OHLCV), DAYS, "x"),
+    "nasdaq data link": (
+        "ticker,date,open,high,low,close,volume,ex-dividend,split_ratio,adj_open,adj_high,adj_low,adj_close,adj_volume\n",
+        rows(["AAA"] * 3, DAYS, OHLCV, [0.0] * 3, [1.0] * 3, OHLCV), DAYS, "AAA"),
+    "sharadar": ("ticker,date,open,high,low,close,volume,closeadj,closeunadj,lastupdated\n",
+                 rows(["AAA"] * 3, DAYS, OHLCV, [1.0] * 3, [1.0] * 3, ["2024-02-01"] * 3), DAYS, "AAA"),
+    "alpha vantage": (
+        "timestamp,open,high,low,close,adjusted_close,volume,dividend_amount,split_coefficient\n",
+        rows(DAYS[::-1], [f"{','.join(map(str, row[:4]))},1.0,{row[4]}" for row in BARS[::-1]], ["0.0000"] * 3,
+             ["1.0"] * 3), DAYS, "x"),
+    "alpha vantage, interface": ("date,1. open,2. high,3. low,4. close,5. volume\n", rows(DAYS, OHLCV), DAYS, "x"),
+    "eodhd": ("Date,Open,High,Low,Close,Adjusted_close,Volume\n",
+              rows(DAYS, [f"{','.join(map(str, row[:4]))},1.0,{row[4]}" for row in BARS]), DAYS, "x"),
 }  # fmt: skip
 
 
@@ -113,20 +140,135 @@ def test_bars_of_a_vendor_are_read(tmp_path: Path, layout: str) -> None:
 
 
 SERIES = {
-    "coingecko": "snapped_at,price,market_cap,total_volume\n2024-01-02 00:00:00 UTC,1.0,2.0,3.0\n"
-    "2024-01-03 00:00:00 UTC,1.1,2.1,3.1\n",
+    "coingecko": "snapped_at,price,market_cap,total_volume\n2013-04-28 00:00:00 UTC,135.3,1500517590,0\n"
+    "2013-04-29 00:00:00 UTC,141.96,1575032004.0,0.0\n",
     "reuters": "Instrument,Date,Price Close\nVOD.L,2024-01-02T00:00:00Z,1.0\nVOD.L,2024-01-03T00:00:00Z,1.1\n",
 }
 """Layouts of vendors without bars."""
 REFUSED = {
-    "histdata": "20230101 000000;1.1;1.2;1.0;1.1;0\n20230101 000100;1.1;1.2;1.0;1.1;0\n",
+    "histdata": "20120201 000000;1.306600;1.306600;1.306560;1.306560;0\n"
+    "20120201 000100;1.306570;1.306570;1.306470;1.306560;0\n",
     "metatrader": "<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>\n"
-    "2023.01.01\t00:00:00\t1.1\t1.2\t1.0\t1.1\t5\t0\t1\n",
-    "kraken": "1672531200,10,12,9,11,100,7\n1672534800,11,13,10,12,200,8\n",
-    "investing.com": "Date,Price,Open,High,Low,Vol.,Change %\n02/01/2024,11,10,12,9,1.5M,0.5%\n",
-    "nasdaq.com": "Date,Close/Last,Volume,Open,High,Low\n01/31/2024,$11,100,$10,$12,$9\n",
+    "2010.01.04\t00:00:00\t1096.70\t1123.65\t1093.05\t1121.00\t25942\t0\t0\n",
+    "coinbase": "1672531200,9,12,10,11,100\n1672534800,10,13,11,12,200\n",
+    "investing.com": '"Date","Price","Open","High","Low","Vol.","Change %"\n'
+    '"01/13/2026","12.30","11.99","12.37","11.99","32.94M","3.62%"\n',
+    "nasdaq.com": "Date,Close/Last,Volume,Open,High,Low\n12/13/2024,$191.38,18883220,$192.71,$194.34,$191.26\n",
 }
 """Layouts of vendors that are refused."""
+
+
+DOCUMENTED = {
+    # layout: where its rows were found, the rows with their first lines, time and bar of the earliest row
+    "polygon": (
+        "Massive, flat files",
+        ("ticker,volume,open,close,high,low,window_start,transactions\n"
+        "O:SPY230327P00390000,200,11.82,9.83,11.82,8.09,1678680000000000000,62\n"),
+        "2023-03-13T04:00", [11.82, 11.82, 8.09, 9.83, 200.0]),
+    "polygon indices": (
+        "Massive, flat files",
+        ("ticker,open,close,high,low,window_start\n"
+        "I:AAVE100,69.86160000000000,69.83720000000000,69.88340000000000,69.83720000000000,1679988600000000000\n"
+        "I:AAVE100,69.8381,69.8507,69.8632,69.8255,1679988660000000000\n"),
+        "2023-03-28T07:30", [69.8616, 69.8834, 69.8372, 69.8372, 1.0]),
+    "alpaca, interface": (
+        "Alpaca, market data",
+        "t,o,h,l,c,v,n,vw\n2022-02-28T05:00:00Z,163.02,165.42,162.43,165.12,90552883,743379,164.274348\n",
+        "2022-02-28T05:00", [163.02, 165.42, 162.43, 165.12, 90552883.0]),
+    "ccxt, no header": (
+        "CCXT, manual",
+        "1504541580000,4235.4,4240.6,4230.0,4230.7,37.72941911\n",
+        "2017-09-04T16:13", [4235.4, 4240.6, 4230.0, 4230.7, 37.72941911]),
+    "histdata, metatrader": (
+        "HistData, formats",
+        ("2012.02.01,00:00,1.306600,1.306600,1.306560,1.306560,0\n"
+        "2012.02.01,00:01,1.306570,1.306570,1.306470,1.306560,0\n"
+        "2012.02.01,00:02,1.306520,1.306560,1.306520,1.306560,0\n"
+        "2012.02.01,00:03,1.306610,1.306610,1.306450,1.306450,0\n"),
+        "2012-02-01T00:00", [1.3066, 1.3066, 1.30656, 1.30656, 1.0]),
+    "stooq bulk": (
+        "copies",
+        ("<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>\n"
+        "4IG.HU,D,20140702,000000,42.116,42.116,41.46,41.46,12200,0\n"),
+        "2014-07-02", [42.116, 42.116, 41.46, 41.46, 12200.0]),
+    "kaggle": (
+        "copies", "date,open,high,low,close,volume,Name\n2013-02-08,15.07,15.12,14.63,14.75,8407500,AAL\n",
+        "2013-02-08", [15.07, 15.12, 14.63, 14.75, 8407500.0]),
+    "cryptodatadownload": (
+        "copies",
+        ("https://www.CryptoDataDownload.com\nunix,date,symbol,open,high,low,close,Volume BTC,Volume USD\n"
+        "1646106180,2022-03-01 03:43:00,BTC/USD,43046.58,43046.58,43046.58,43046.58,0.00000000,0.0\n"),
+        "2022-03-01T03:43", [43046.58, 43046.58, 43046.58, 43046.58, 1.0]),
+    "yfinance, new": (
+        "yfinance, price adjustment",
+        ("Price,Close,High,Low,Open,Volume\nTicker,NVDA,NVDA,NVDA,NVDA,NVDA\nDate,,,,,\n"
+        "2024-01-02,48.17,49.10,47.50,48.00,411254000\n"),
+        "2024-01-02", [48.0, 49.1, 47.5, 48.17, 411254000.0]),
+    "alpha vantage": (
+        "copies",
+        ("timestamp,open,high,low,close,adjusted_close,volume,dividend_amount,split_coefficient\n"
+        "2023-02-01,134.49,135.79,132.8,135.09,135.09,5428898,0.0000,1.0\n"
+        "2023-01-31,135.5,135.65,133.76,134.73,134.73,7206448,0.0000,1.0\n"),
+        "2023-01-31", [135.5, 135.65, 133.76, 134.73, 7206448.0]),
+    "alpha vantage, interface": (
+        "copies",
+        "date,1. open,2. high,3. low,4. close,5. volume\n2025-05-16,212.36,212.57,209.77,211.26,54737850.0\n",
+        "2025-05-16", [212.36, 212.57, 209.77, 211.26, 54737850.0]),
+    "nasdaq data link": (
+        "Quandl, WIKI",
+        ("ticker,date,open,high,low,close,volume,ex-dividend,split_ratio,adj_open,adj_high,adj_low,adj_close,adj_volume\n"
+        "AAPL,1980-12-12,28.75,28.87,28.75,28.75,2093900.0,0.0,1.0,0.42270591588018,0.42447025361603,"
+        "0.42270591588018,0.42270591588018,117258400.0\n"),
+        "1980-12-12", [28.75, 28.87, 28.75, 28.75, 2093900.0]),
+    "sharadar": (
+        "copies",
+        ("ticker,date,open,high,low,close,volume,closeadj,closeunadj,lastupdated\n"
+        "AAPL,2026-07-31,304.81,310.69,300,308.91,127398000,308.91,308.91,2026-08-01\n"
+        "AAPL,2026-07-30,333.13,334.75,329.59,333.43,55502000,333.43,333.43,2026-08-01\n"),
+        "2026-07-30", [333.13, 334.75, 329.59, 333.43, 55502000.0]),
+    "eodhd": (
+        "copies",
+        ("Date,Open,High,Low,Close,Adjusted_close,Volume\n"
+        "2023-05-23,288.15,288.5,285.44,286.37,284.8579,2943900.99\n"),
+        "2023-05-23", [288.15, 288.5, 285.44, 286.37, 2943900.99]),
+    "tiingo": (
+        "copies",
+        ("date,close,high,low,open,volume,adjClose,adjHigh,adjLow,adjOpen,adjVolume,divCash,splitFactor\n"
+        "2012-01-03,665.41,668.15,652.37,652.94,7345600,333.735208618,335.109450771,327.195019681,327.480902173,"
+        "7345600,0.0,1.0\n"),
+        "2012-01-03", [652.94, 668.15, 652.37, 665.41, 7345600.0]),
+}  # fmt: skip
+"""Rows as vendors' documentation shows them, or as others quote them from vendors' files ("copies")."""
+
+
+@pytest.mark.parametrize("layout", DOCUMENTED)
+def test_bars_of_a_vendors_documentation_are_read(tmp_path: Path, layout: str) -> None:
+    _, text, time, bar = DOCUMENTED[layout]
+    table = bars_table(read(tmp_path, text), "x")
+    assert table.times is not None
+    assert str(table.times[0]) == str(np.datetime64(time, "ns"))
+    assert cells(table)[0] == bar
+    assert [name.rpartition("_")[2] for name in table.channels] == ["open", "high", "low", "close", "volume"]
+
+
+CHECKED = {
+    **{name: source for name, (source, *_) in DOCUMENTED.items() if name in LAYOUTS},
+    **{name: "Binance, public data" for name in LAYOUTS if name.startswith("binance")},
+    **{name: "Databento, standards" for name in LAYOUTS if name.startswith("databento")},
+    "polygon, interface": "copies",
+    "polygon futures": "Massive, flat files",
+    "kraken": "Kraken, support",
+    "tradingview, upload": "TradingView, seeds",
+    "finrl": "FinRL, source",
+    "yfinance, old": "yfinance, price adjustment",
+    "alpaca": "copies",
+    "coingecko": "copies",
+    "metatrader": "copies",
+    "investing.com": "copies",
+    "nasdaq.com": "copies",
+    "histdata": "HistData, formats",
+}
+"""What the columns and times of a layout were compared with."""
 
 
 def form_of(steps: tuple[str, ...]) -> str:
@@ -142,23 +284,23 @@ def test_the_table_of_layouts_says_what_is_read(tmp_path: Path) -> None:
     cells = [
         [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line[:1] == "|"
     ]
-    stated = {name: (head, times, outcome) for name, head, times, outcome in cells[2:]}
+    stated = {name: (head, times, outcome, checked) for name, head, times, outcome, checked in cells[2:]}
     found = {}
     for name, text in {
         **{name: head + lines for name, (head, lines, _, _) in LAYOUTS.items()}, **SERIES, **REFUSED
     }.items():  # fmt: skip
         lines = text.splitlines()
-        count = LAYOUTS[name][0].count("\n") if name in LAYOUTS else 0 if name in {"histdata", "kraken"} else 1
+        count = LAYOUTS[name][0].count("\n") if name in LAYOUTS else 0 if name in {"histdata", "coinbase"} else 1
         head = "none" if not count else " / ".join(f"`{line}`".replace("\t", " ") for line in lines[:count])
         refusal = stated[name][2].removeprefix("refused: ") if name in REFUSED and name in stated else ""
         if name in REFUSED:
             with pytest.raises(DataError, match=re.escape(refusal)):
                 read(tmp_path, text)
             assert len(refusal) > 20, f"a row of {name}, with its reason"
-            found[name] = (head, "-", f"refused: {refusal}")
+            found[name] = (head, "-", f"refused: {refusal}", CHECKED.get(name, "-"))
         else:
             form = form_of(read(tmp_path, text).steps)
-            found[name] = (head, form, "series" if name in SERIES else "bars")
+            found[name] = (head, form, "series" if name in SERIES else "bars", CHECKED.get(name, "-"))
     assert stated == found
 
 
@@ -207,6 +349,8 @@ def test_series_and_their_times(tmp_path: Path, text: str, channels: tuple[str, 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        # Kraken's columns, and a seventh that counts no trades.
+        ("1672531200,10,12,9,11,100,7.5\n1672534800,11,13,10,12,200,8\n", "its first row has values"),
         ("2024-01-02,1.5,2.5\n2024-01-03,1.6,2.6\n", "its first row has values .* and no names"),
         ("1,2,3\n4,5,6\n", "its first row has values"),
         # Highs and lows that fit nowhere: the order of the columns cannot be told.
@@ -257,6 +401,108 @@ def test_splits_and_dividends_are_taken_where_prices_are_without_them(closes, sp
         assert any("left out" in step for step in table.steps)
 
 
+PAID = [0.0, 2.0, 0.0, 0.0, 1.0, 0.0]
+"""Dividends of six rows."""
+BEFORE = [100.0, 99.0, 101.0, 102.0, 100.0, 103.0]
+FACTORS = np.array([(1 - 2 / 100) * (1 - 1 / 102), *[1 - 1 / 102] * 3, 1.0, 1.0])
+"""What closes that are adjusted for these dividends are of the closes."""
+
+
+@pytest.mark.parametrize(
+    ("adjusted", "said"),
+    [
+        (FACTORS * BEFORE, "2 dividends of x taken: its adjusted closes show that its prices are without them"),
+        (np.round(FACTORS * BEFORE, 2), "2 dividends of x taken"),
+        (np.array(BEFORE), "2 dividends of x left out: its prices are adjusted for them"),
+        (np.sqrt(FACTORS) * BEFORE, "2 dividends of x left out: whether its prices are without them cannot be told"),
+    ],
+)
+def test_adjusted_closes_tell_whether_prices_are_without_dividends(adjusted, said: str) -> None:
+    table = bars_table(prices(*BEFORE, **{"dividend_amount": PAID, "Adj Close": list(adjusted)}), "x")
+    assert any(said in step for step in table.steps)
+    assert "columns left out, which are no part of a bar: Adj Close" in table.steps
+    taken = "taken" in said
+    assert table.channels[5:] == (("x_split", "x_dividend") if taken else ())
+    if taken:
+        assert cells(table, 5) == [[1.0, paid] for paid in PAID]
+
+
+@pytest.mark.parametrize("name", ["split_ratio", "split_coefficient", "8. split coefficient"])
+def test_splits_are_known_by_the_names_of_vendors(tmp_path: Path, name: str) -> None:
+    lines = [",".join([str(price)] * 4) for price in (40, 10, 10)]
+    table = read(tmp_path, f"date,open,high,low,close,{name}\n" + rows(DAYS, lines, [1, 4, 1]))
+    assert cells(bars_table(table, "x"), 5) == [[1.0, 0.0], [4.0, 0.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("header", "more", "channels", "said"),
+    [
+        ("open,high,low,close,volume,Dividends,Stock Splits,Capital Gains", [5, 0, 1, 0],
+         ("open", "high", "low", "close", "volume"), "'Dividends', 'Stock Splits'"),
+        ("open,high,low,close,volume,day", [5, 0], ("open", "high", "low", "close", "volume"),
+         "'day' left out, which is no price"),
+        ("open,high,low,close,volume", [0], ("open", "high", "low", "close"), "column 'volume' left out"),
+        ("open,high,low,close,vol,funding", [5, -1], ("open", "high", "low", "close", "vol"), "'funding' left out"),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_bars_makes_no_levels_of_them(tmp_path: Path, header, more, channels, said) -> None:
+    """The prices keep their returns, and what was left out is said with its reason."""
+    walk = 100.0 + np.random.default_rng(1).standard_normal(300).cumsum() * 0.1
+    days = pd.date_range("2024-01-01", periods=300).strftime("%Y-%m-%d")
+    (tmp_path / "x.csv").write_text(
+        f"date,{header}\n" + "".join(
+            f"{day},{price},{price + 1},{price - 1},{price},{','.join(str(cell if row % 2 else 5) for cell in more)}\n"
+            for row, (day, price) in enumerate(zip(days, walk, strict=True))))  # fmt: skip
+    own = KINDS["forecast"].start_from(Given((tmp_path / "x.csv",))).own_data
+    assert own is not None
+    assert own.measure == "price"
+    assert own.content["data.csv"].partition(b"\n")[0].decode() == ",".join(("time", *channels))
+    assert said in " ".join(own.steps)
+    assert "--kind trading" in own.hint
+    whole = KINDS["forecast"].start_from(Given((tmp_path / "x.csv",), measure="mixed")).own_data
+    assert whole is not None
+    assert whole.steps == ()
+
+
+def test_a_dry_run_of_bars_names_the_kinds_that_take_them_as_bars(tmp_path: Path) -> None:
+    lines = rows(
+        pd.date_range("2024-01-01", periods=300).strftime("%Y-%m-%d"), ["10,12,9,11,100", "11,13,10,12,99"] * 150
+    )
+    for name, header, hinted in (("x", "date,open,high,low,close,volume", 1), ("y", "date,a,b,c,d,e", 0)):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"{header}\n{lines}")
+        done = CliRunner().invoke(cli, ["task", "new", name, "--from", str(path), "--dry-run", "--to", str(tmp_path)])
+        assert done.exit_code == 0
+        assert done.stdout.count("  hint: these are bars, ") == hinted
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "x.csv", tmp_path / "y.csv"]
+
+
+def test_volumes_of_0_beside_a_price_leave_its_returns(tmp_path: Path) -> None:
+    """CoinGecko has volumes of 0 in the first months of a coin."""
+    days = pd.date_range("2013-04-28", periods=300).strftime("%Y-%m-%d 00:00:00 UTC")
+    (tmp_path / "x.csv").write_text(
+        "snapped_at,price,market_cap,total_volume\n"
+        + "".join(f"{day},{100 + row % 7},{1000 + row},{max(row - 90, 0)}\n" for row, day in enumerate(days))
+    )
+    own = KINDS["forecast"].start_from(Given((tmp_path / "x.csv",))).own_data
+    assert own is not None
+    assert (own.measure, own.hint) == ("price", "")
+    assert own.content["data.csv"].startswith(b"time,price,market_cap\n")
+
+
+def test_bars_with_gaps_name_the_kind_that_takes_them(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(
+        "date,open,high,low,close\n2024-01-02,1,1,1,1\n2024-01-03,,,,\n2024-01-04,1,1,1,1\n"
+    )
+    with pytest.raises(DataError, match=r"leave out every row with a gap\)\. These are bars, .* --kind trading"):
+        KINDS["forecast"].start_from(Given((tmp_path / "x.csv",)))
+    (tmp_path / "x.csv").write_text("date,close\n2024-01-02,1\n2024-01-03,\n")
+    with pytest.raises(DataError, match=r"leave out every row with a gap\)$"):
+        KINDS["forecast"].start_from(Given((tmp_path / "x.csv",)))
+    with pytest.raises(DataError, match=r"no bars: .* found close\. Series .* for other kinds"):
+        KINDS["trading"].start_from(Given((tmp_path / "x.csv",)))
+
+
 def test_prices_that_show_one_split_of_two_are_refused() -> None:
     table = prices(400.0, 100.0, 100.0, 101.0, split=[1.0, 4.0, 1.0, 2.0])
     with pytest.raises(DataError, match="prices do not show its split by 2"):
@@ -270,9 +516,30 @@ def test_a_volume_that_nobody_knows_makes_no_halts() -> None:
         assert any("the volume of eurusd is not known" in step for step in table.steps)
 
 
-def test_half_a_bar_is_refused() -> None:
-    with pytest.raises(DataError, match="x at 2024-01-02 lacks high, and has other prices"):
-        bars_table(prices(1.0, 2.0, 3.0, high=[1.0, np.nan, 3.0]), "x")
+def test_half_a_bar_is_refused_or_left_out() -> None:
+    table = prices(1.0, 2.0, 3.0, high=[1.0, np.nan, 3.0])
+    with pytest.raises(DataError, match=r"x at 2024-01-02 lacks high, and has other prices; .* --fill drop"):
+        bars_table(table, "x")
+    assert cells(bars_table(table, "x", "drop"), 0, 4) == [[1.0] * 4, [3.0] * 4]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        # FinRL's downloader puts the adjusted close beside raw prices.
+        ({"close": [0.9] * 300},
+         r"x\.csv: the close of x is outside of its low and high in 300 of 300 rows, first 0\.9 at 2024-01-01"),
+        ({"close": [1.0] * 299 + [0.9]}, r"x\.csv, row 299 .* 'x_close': 0\.9 is outside the bar's low and high"),
+        ({"volume": [0.0] + [1.0] * 299}, "a symbol must trade in the first row"),
+        ({"low": [1.0] * 299 + [-1.0]}, "is not a positive price"),
+    ],
+)  # fmt: skip
+def test_bars_that_contradict_themselves_are_refused_before_they_are_written(tmp_path: Path, change, said) -> None:
+    fields = {"open": [1.0] * 300, "high": [1.0] * 300, "low": [1.0] * 300, "close": [1.0] * 300, "volume": [1.0] * 300}
+    frame = pd.DataFrame({**fields, **change}, index=pd.date_range("2024-01-01", periods=300).strftime("%Y-%m-%d"))
+    frame.to_csv(tmp_path / "x.csv", index_label="date")
+    with pytest.raises(DataError, match=said):
+        KINDS["trading"].start_from(Given((tmp_path / "x.csv",)))
 
 
 @pytest.mark.parametrize(
