@@ -24,7 +24,7 @@ os.environ["OMP_WAIT_POLICY"] = "passive"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from platformdirs import user_cache_path
 from threadpoolctl import threadpool_limits
 
@@ -50,10 +50,14 @@ would keep one process while the others have nothing to do."""
 sys.dont_write_bytecode = False  # as above, of this process: what pytest makes of the tests is kept too
 # A shell has what it starts in the background ignore the interrupt, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# How long an example takes on a busy machine says nothing of what it tests.
 # Examples follow from the test alone: what passes today passes tomorrow. Who looks deeper gets other ones each time.
-settings.register_profile("calm", deadline=None, max_examples=50, derandomize=True)
-settings.register_profile("deep", deadline=None, max_examples=100)
+if not sweeps.ALL:
+    # Else constants of all modules that are loaded would be among them, which differ with the tests that came before.
+    pytest.MonkeyPatch().setattr("hypothesis.internal.conjecture.providers.is_local_module_file", lambda _: False)
+# How long an example takes on a busy machine, or is drawn, says nothing of what it tests.
+TIMELESS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("calm", max_examples=50, derandomize=True, **TIMELESS)
+settings.register_profile("deep", max_examples=100, **TIMELESS)
 settings.load_profile("deep" if sweeps.ALL else "calm")
 threadpool_limits(1, user_api="blas")  # of what a plugin has loaded before this
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests import sweeps
 
@@ -47,6 +52,39 @@ def test_every_slow_file_and_function_is_there_once() -> None:
         file, *inside = name.split("::")
         text = (ROOT / file).read_text()
         assert not inside or (file not in known and f"def {inside[-1]}(" in text), name
+
+
+@pytest.mark.skipif(sweeps.ALL, reason="who looks deeper gets other examples each time")
+def test_examples_of_a_property_do_not_depend_on_what_was_loaded_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn() -> list[int]:
+        found = []
+
+        @settings(max_examples=200, database=None)
+        @given(st.integers())
+        def collect(number: int) -> None:
+            found.append(number)
+
+        collect()
+        return found
+
+    before = drawn()
+    path = tmp_path / "loaded_elsewhere.py"
+    path.write_text("LARGE, SMALL = 47110815, -47110815\n")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    monkeypatch.setitem(sys.modules, path.stem, importlib.util.module_from_spec(spec))
+    assert drawn() == before
+
+
+def test_no_property_is_judged_by_how_long_it_takes() -> None:
+    assert settings.default is not None
+    assert settings.default.deadline is None
+    assert HealthCheck.too_slow in settings.default.suppress_health_check
+    for path in (ROOT / "tests").rglob("*.py"):
+        for stated in re.findall(r"suppress_health_check=(\[[^]]*\])", path.read_text()):
+            assert "too_slow" in stated, path
 
 
 def options_of(target: str) -> list[str]:

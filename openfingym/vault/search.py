@@ -12,9 +12,9 @@ import math
 import re
 import unicodedata
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -157,7 +157,8 @@ class WordCounts:
     """How often each document has each word, for documents that are added one after another."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+        # A word that is asked for the first time gets the next number.
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._of_words, self._times, self._sizes, self._lengths = array("I"), array("H"), array("I"), array("I")
 
     def __len__(self) -> int:
@@ -169,14 +170,16 @@ class WordCounts:
         Args:
             documents: texts of the documents in batches, in the order in which they became known.
         """
-        numbers = self._numbers
+        number = self._numbers.__getitem__
         for part in documents:
             for text in part:
-                counts = Counter(words(text))
-                self._of_words.extend([numbers.setdefault(word, len(numbers)) for word in counts])
-                self._times.extend([min(count, _MOST_TIMES) for count in counts.values()])
-                self._sizes.append(len(counts))
-                self._lengths.append(counts.total())
+                found = words(text)
+                times = Counter(found)
+                self._of_words.extend(map(number, times))
+                few = len(found) <= _MOST_TIMES
+                self._times.extend(times.values() if few else [min(each, _MOST_TIMES) for each in times.values()])
+                self._sizes.append(len(times))
+                self._lengths.append(len(found))
 
     def write(self, stream: BinaryIO, documents: int) -> None:
         """Write the index of the first documents, which is made from these alone.

@@ -162,6 +162,8 @@ def _sameness(y_true: NDArray[np.float64], y_pred: NDArray[np.float64]) -> float
 
 def test_a_planted_metric_fails_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = new_task("planted-forecast", tmp_path, "forecast")
+    rows = (folder / "data.csv").read_text().splitlines(keepends=True)
+    (folder / "data.csv").write_text("".join(rows[:600]))  # what is found in all of them is found in two fifths
     assert check_task(load_task(folder), adversarial=True).passed
     planted = Metric("sameness", _sameness, "point", "planted", "none", "this test")
     monkeypatch.setattr(registry, "METRICS", {**METRICS, "sameness": planted})

@@ -238,7 +238,9 @@ MISTAKES = {
 OPERATIONS = ["private", "public", "act", "act", "act", "rest", "repeat", "start_again", "malform", *MISTAKES]
 
 
-@settings(max_examples=20, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(operations=st.lists(st.sampled_from(OPERATIONS), min_size=20, max_size=60), seed=st.integers(0, 2**20))
 def test_every_step_happens_once_whatever_is_repeated_or_mixed_up(
     running: Any, operations: list[str], seed: int

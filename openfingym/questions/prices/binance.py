@@ -112,7 +112,9 @@ class BinancePrices:
         names = {seconds: name for name, seconds in STEP_S.items()}
         if bar_s not in names:
             raise UsageError(f"binance has no bars of {bar_s} s; expected one of {', '.join(map(str, names))}")
-        reply = self._web.get("/api/v3/klines", {"symbol": symbol, "interval": names[bar_s], "limit": count + LATE})
+        # Bars that began since are none of those wanted, however late the answer comes.
+        parameters = {"endTime": now_ns // 10**6, "limit": count + LATE}
+        reply = self._web.get("/api/v3/klines", {"symbol": symbol, "interval": names[bar_s], **parameters})
         rows = read_page(reply.body, symbol)
         times, _, values = block(rows, f"binance {symbol}") if len(rows) else (np.empty(0, "datetime64[ns]"), (), rows)
         ends = times.astype(np.int64) + bar_s * 10**9

@@ -191,7 +191,9 @@ def test_a_column_of_the_next_days_values_is_refused(tmp_path: Path) -> None:
     assert "look-ahead-column" in {reason.code for reason in result.reasons}, result.reasons
 
 
-@settings(max_examples=1, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=1, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @example(lookback=2, horizon=2, train=0.5, channels={"3m"})  # answers of two numbers, which have one step
 @given(
     lookback=st.integers(2, 20),

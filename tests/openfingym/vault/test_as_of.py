@@ -122,7 +122,7 @@ def cut(whole: Vault, tmp_path_factory: pytest.TempPathFactory) -> Callable[[dat
     return cache(lambda time: whole.truncated(time, tmp_path_factory.mktemp("cut") / "vault"))
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     hour=st.sampled_from([-1, 1, 100, 250, 299, 420, 700]),
     later=st.integers(0, 3_599_999_999),

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from openfingym.vault import TableSpec, Vault, VaultWriter
-from openfingym.vault.search import K1, B, phrase_pattern, plain, words
+from openfingym.vault.search import K1, B, SearchIndex, phrase_pattern, plain, words, write_index
 
 from .worlds import START
 
@@ -83,6 +83,17 @@ def test_a_score_is_the_formula(tmp_path: Path) -> None:
         (pytest.approx(scores[0], rel=1e-15), 0),
         (pytest.approx(scores[1], rel=1e-15), 1),
     ]
+
+
+def test_a_word_counts_65535_times_at_most_in_a_document(tmp_path: Path) -> None:
+    bodies = ["b " + "a " * 65_535, "b " + "a " * 65_536, "a a"]
+    with (tmp_path / "index").open("wb") as stream:
+        write_index(stream, [bodies[:2], bodies[2:]])
+    index = SearchIndex(tmp_path / "index")
+    documents, times = index._postings("a", 3)
+    assert (documents.tolist(), times.tolist()) == ([0, 1, 2], [65_535, 65_535, 2])
+    assert [index._postings("b", known)[1].tolist() for known in (3, 1)] == [[1, 1], [1]]
+    assert index._lengths.tolist() == [65_536, 65_537, 2]
 
 
 def test_conditions_choose_among_documents_and_change_no_score(vault: Vault) -> None:

@@ -69,6 +69,20 @@ def kline(opens, close, trades=5, step=MINUTE):
 # --- Binance
 
 
+def test_bars_are_those_before_the_time_however_late_they_are_asked_for(service, prices):
+    bars = [kline(END + number * MINUTE, 100.0 + number) for number in range(40)]
+    asked_for = END + 30 * MINUTE
+
+    def latest(query):
+        until = [one for one in bars if one[0] <= int(query.get("endTime", 2**62))]
+        return until[-int(query["limit"]) :]
+
+    service.answers["/api/v3/klines"] = latest
+    service.answers["/api/v3/ticker/price"] = {"symbol": "BTCUSDT", "price": "140"}
+    found = prices.history(ask("price", BTC, "value"), 60, 25, asked_for)
+    assert found.closes == tuple(100.0 + number for number in range(5, 30))
+
+
 def test_the_close_of_the_minute_in_which_the_time_falls(service, prices):
     service.answers["/api/v3/klines"] = [kline(END, 101.5), kline(END + MINUTE, 103.0)]
     found = resolve(prices, BTC, end=END + 20 * 10**9)

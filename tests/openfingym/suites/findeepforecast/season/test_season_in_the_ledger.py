@@ -51,6 +51,7 @@ def shown(ledger: LedgerClient, question: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def rough_book(rough: Vault, tmp_path_factory: pytest.TempPathFactory) -> Book:
+    """A season whose clock no test sets forward from its first week."""
     return begin(tmp_path_factory.mktemp("rough"), rough)
 
 
@@ -58,11 +59,19 @@ def rough_book(rough: Vault, tmp_path_factory: pytest.TempPathFactory) -> Book:
 def week(rough_book: Book, ledger: LedgerClient) -> dict[str, list[str]]:
     """Ids of the first week's questions by what they are about; the week is generated."""
     if ledger.clock(rough_book.series.clock_name) is None:
-        found = ticked(rough_book, ledger, "2025-10-30T00:00:00Z")
-        assert [one.what for one in found.actions] == ["generated", "entered"]
-        assert not found.faults
+        generate(rough_book, ledger)
+    return first_week(rough_book, ledger)
+
+
+def generate(book: Book, ledger: LedgerClient) -> None:
+    found = ticked(book, ledger, "2025-10-30T00:00:00Z")
+    assert [one.what for one in found.actions] == ["generated", "entered"]
+    assert not found.faults
+
+
+def first_week(book: Book, ledger: LedgerClient) -> dict[str, list[str]]:
     by_subject: dict[str, list[str]] = {}
-    for one in ledger.questions(f"{rough_book.series.name}/2025-W44"):
+    for one in ledger.questions(f"{book.series.name}/2025-W44"):
         by_subject.setdefault(str(one.question.query["subject"]), []).append(one.question.id)
     return by_subject
 
@@ -95,55 +104,42 @@ def test_naive_repeats_the_last_figure_and_no_market_is_made_up(
     assert not reference.keys() & {"price", "probability"}
 
 
-def test_a_figure_that_comes_before_the_deadline_is_void_and_takes_no_forecasts(
-    rough_book: Book, ledger: LedgerClient, week: dict[str, list[str]]
-) -> None:
-    ticked(rough_book, ledger, "2025-11-01T00:00:00Z")  # it came on 31 October, three days before its time
-    question = week["US5"][0]
+def test_figures_come_early_a_day_late_never_and_again(rough: Vault, tmp_path: Path, ledger: LedgerClient) -> None:
+    book = begin(tmp_path, rough)
+    generate(book, ledger)
+    week = first_week(book, ledger)
+    early, late, never = week["US5"][0], week["US0"][0], week["JP0"][0]
+
+    ticked(book, ledger, "2025-11-01T00:00:00Z")  # it came on 31 October, three days before its time
     with pytest.raises(SubmissionError) as refused:
-        ledger._questions.forecast(question, shown_answer(ledger, question), agent="late")
+        ledger._questions.forecast(
+            early, {"value": 1.0, "unit": shown(ledger, early)["question"]["unit"]}, agent="late"
+        )
     assert refused.value.problem == "truth-known"
-    ticked(rough_book, ledger, "2025-11-10T01:00:00Z")
-    found = shown(ledger, question)
+
+    ticked(book, ledger, "2025-11-10T01:00:00Z")
+    found = shown(ledger, early)
     assert (found["state"], found["reason"]) == ("void", "known before the deadline")
-
-
-def shown_answer(ledger: LedgerClient, question: str) -> dict[str, Any]:
-    return {"value": 1.0, "unit": shown(ledger, question)["question"]["unit"]}
-
-
-def test_a_report_that_is_moved_by_a_day_is_waited_for_and_resolved_once(
-    rough_book: Book, ledger: LedgerClient, week: dict[str, list[str]]
-) -> None:
-    ticked(rough_book, ledger, "2025-11-10T01:00:00Z")
-    found = shown(ledger, week["US0"][0])
+    found = shown(ledger, late)
     assert found["state"] == "scored"
     [resolution] = found["resolutions"]
     assert resolution["vintage"] == "2025-11-04T13:30:00Z"  # a day after its time, 8:30 in New York in winter
     assert found["question"]["query"]["expected"] == "2025-11-03T13:30:00Z"
-    ticked(rough_book, ledger, "2025-11-16T04:00:00Z")
-    assert len(shown(ledger, week["US0"][0])["resolutions"]) == 1
+    ticked(book, ledger, "2025-11-16T04:00:00Z")
+    assert len(shown(ledger, late)["resolutions"]) == 1
 
-
-def test_what_is_never_published_is_void_after_two_weeks(
-    rough_book: Book, ledger: LedgerClient, week: dict[str, list[str]]
-) -> None:
-    question = week["JP0"][0]
-    ticked(rough_book, ledger, "2025-11-17T00:59:59Z")  # it was to be there at 8:50 in Tokyo, before the resolution
-    assert shown(ledger, question)["state"] == "resolvable"
-    ticked(rough_book, ledger, "2025-11-17T01:00:00Z")
-    found = shown(ledger, question)
+    ticked(book, ledger, "2025-11-17T00:59:59Z")  # it was to be there at 8:50 in Tokyo, before the resolution
+    assert shown(ledger, never)["state"] == "resolvable"
+    ticked(book, ledger, "2025-11-17T01:00:00Z")
+    found = shown(ledger, never)
     assert found["state"] == "void"
     assert "not published yet" in found["reason"]
 
-
-def test_a_restatement_is_recorded_and_decides_nothing(
-    rough_book: Book, ledger: LedgerClient, week: dict[str, list[str]]
-) -> None:
-    ticked(rough_book, ledger, "2025-12-22T04:00:00Z")
+    # What is restated is recorded, and decides nothing.
+    ticked(book, ledger, "2025-12-22T04:00:00Z")
     asked = [one for names in week.values() for one in names]
     for number in range(45, 48):
-        asked += [one.question.id for one in ledger.questions(f"{rough_book.series.name}/2025-W{number}")]
+        asked += [one.question.id for one in ledger.questions(f"{book.series.name}/2025-W{number}")]
     restated = [one for one in asked if "US:CPI.level.2025-10-31" in one]
     assert restated
     for question in restated:
