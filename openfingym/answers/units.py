@@ -179,7 +179,7 @@ def unit_of(text: str | None) -> Unit:
         elif word in CURRENCIES:
             currencies.append(CURRENCIES[word])
         # Chinese has no spaces between scale and currency, as in 亿美元.
-        elif not word.isascii():
+        else:
             rest = word
             if match := _CHINESE_SCALE.match(word):
                 scale, rest = scale * SCALES[match[1]], word[match.end() :]

@@ -35,6 +35,8 @@ _WORDS = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|[0-9]+|\n|[^\s\w]|_")
 _BRACKETED = re.compile(r"\([^()\n]*\)")
 _VERBS = words("is was were are be been being equals equal equaled equalled amounted came stands")
 """Verbs that state a number as what stands before them."""
+_ABBREVIATIONS = words("approx ca i.e p.a yr qtr jan feb mar apr jun jul aug sep sept oct nov dec")
+"""Known words whose full stop ends no sentence before a number, as in "fell approx. 5 %"."""
 _PLACES = frozenset({"to", "at", "from"})
 _STOPS = words(
     "is was were are be been being at to for on as from has had have than by over under during within between "
@@ -86,6 +88,8 @@ def said_behind(rest: str, *, counts: bool) -> Said:
         return _escaped(escaped[1])
     if rest == " -":
         return UNSURE
+    if (apposed := _APPOSED.match(rest)) and any(_SIGN_OF.get(word, 0) < 0 for word in apposed[1].casefold().split()):
+        return Said(doubt="verb")
     if rest[0] in ".,;:!?|=~" or rest[:2] == " -":
         return NOTHING if rest[:2] != "~~" else Said(beside="~~")
     if rest[0] in "*×÷^·⋅" or (rest[0] == " " and rest[1:2] in "×÷^*"):
@@ -101,6 +105,10 @@ _PHRASE = re.compile(
     r"|in(?:to)? the black|(?:to|on) the upside|in(?:to)? positive territory)\b",
     re.IGNORECASE,
 )
+_APPOSED = re.compile(
+    r", (?:(?:which|it|that) (?:is|was) )?an? ([a-z][a-z ]{0,40}\b)(?! ?(?:of|from|by)? ?[^\w\s]?[0-9])", re.IGNORECASE
+)
+"""What is said of a number behind a comma, as in "0.59 %, a decline"; "a decline of 12 %" says it of another number."""
 _ESCAPED = re.compile(r"[)\]}\"'|>\n]+[ \n]*([^\W\d_]*)")
 
 
@@ -176,14 +184,16 @@ class _Before:
         return False
 
     def _abbreviates(self, place: int) -> bool:
-        """Whether a full stop ends an abbreviation that nothing knows, and no sentence: a word in small letters
-        follows, or the number itself.
+        """Whether a full stop ends an abbreviation and no sentence: a known one, or one that nothing knows, before a
+        word in small letters or before the number itself.
         """
+        word = self._tokens[place - 1].casefold() if place else ""
+        if word in _ABBREVIATIONS:
+            return True
         following = self._tokens[place + 1] if place + 1 < len(self._tokens) else ""
         if following[:1].islower():
             self._unknown = True
             return True
-        word = self._tokens[place - 1].casefold() if place else ""
         if (
             self._content
             or self._stated

@@ -91,11 +91,31 @@ def test_an_end_of_a_range_is_not_right(value: str, answer: str) -> None:
         "as of March 4, 2024",
         "2024年3月4日收盘后",
         "reported by Reuters on 2024-03-04",
+        "In the first quarter of 2024, on March 4, 2024",
         "The filing is dated March 4, 2024, and nothing else is.",
     ],
 )
 def test_a_date_with_other_words_is_right(answer: str) -> None:
     assert decide(date("2024-03-04"), answer).outcome == "right"
+
+
+@pytest.mark.parametrize(
+    ("value", "answer", "outcome"),
+    [
+        ("2024-03-04", "March 4", "undecided"),  # of which year is not said
+        ("2024-03-04", "March 5", "wrong"),
+        ("2024-03-04", "2024-03", "wrong"),
+        ("2024-04", "2024-04-05", "right"),
+        ("2024-04", "Q2 2024", "wrong"),
+        ("2024-04", "H1 2024", "wrong"),
+        ("2024-Q2", "April 2024", "wrong"),
+        ("2024-Q2", "H1 2024", "wrong"),
+        ("2024", "Q2 2024", "right"),
+        ("2024", "first half: H1 2023", "wrong"),
+    ],
+)
+def test_how_fine_a_date_has_to_be(value: str, answer: str, outcome: str) -> None:
+    assert decide(date(value), answer).outcome == outcome
 
 
 @settings(max_examples=150, deadline=None)

@@ -45,6 +45,7 @@ def test_an_agent_is_told_the_form_in_words() -> None:
 def test_the_scale_is_read_from_the_unit() -> None:
     scales = {"million USD": 1e6, "亿元": 1e8, "%": 0.01, "basis points": 0.0001, "USD per ounce": 1.0, "万亿元": 1e12}
     scales |= {"billions of dollars": 1e9, "thousand shares": 1e3, "CNY per USD": 1.0, "个百分点": 0.01, "years": 1.0}
+    scales |= {"USD/million barrels": 1.0, "dollars per thousand cubic feet": 1.0, "m": 1.0, "百万元": 1e6, "": 1.0}
     assert {unit: Part("x", "number", 1.0, unit).scale for unit in scales} == scales
 
 
