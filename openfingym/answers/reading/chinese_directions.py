@@ -52,10 +52,13 @@ def chinese_before(clause: str, latin: Callable[[str], Said]) -> Said:
     end, start, kind, _ = max(found, key=lambda one: (one[0], -one[1]))
     gap = clause[end:]
     noun = bool(CHINESE_LOSSES.fullmatch(clause[start:end]) or CHINESE_PROFITS.fullmatch(clause[start:end]))
+    before = [(other, word) for last, _, other, word in found if last <= start]
+    # Whether a loss that moved by a number, or to it, is now a loss of it is not said.
+    lost = any(CHINESE_LOSSES.fullmatch(word) for _, word in before)
     if CHINESE_LEVEL.search(gap) and not noun:
-        return NOTHING
-    others = {other for last, _, other, _ in found if last <= start}
-    if not kind or not CHINESE_GAP.fullmatch(gap) or others - {kind} or (noun and others):
+        return UNSURE if lost else NOTHING
+    opposed = any(other != kind for other, _ in before)
+    if not kind or not CHINESE_GAP.fullmatch(gap) or opposed or lost or (noun and before):
         return UNSURE
     return Said(kind, noun=noun and kind > 0)
 

@@ -149,6 +149,29 @@ RIGHT += [
     (DROPS, "2020-03-09: 85, 2020-08-11: 115, 2021-01-08: 65"),
     (DROPS, "2020-03-09: $85; 2020-08-11: $115; 2021-01-08: $65."),
     (DROPS, "- March 9, 2020: 85\n- August 11, 2020: 115\n- January 8, 2021: 65"),
+    (DROPS, '{"rows": [["2020-03-09", 85], ["2020-08-11", 115], ["2021-01-08", 65]]}'),
+    (DROPS, '[{"d": "2020-03-09", "x": 85}, {"d": "2020-08-11", "x": 115}, {"d": "2021-01-08", "x": 65}]'),
+    (DROPS, '{"2020-03-09": 85, "2020-08-11": 115, "2021-01-08": 65}'),
+    (DROPS, '["2020-03-09: 85", "2020-08-11: 115", "2021-01-08: 65"]'),
+    (DROPS, "2020-03-09 | 85\n2020-08-11 | 115\n2021-01-08 | 65"),
+    (DROPS, "| drop | date |\n|---|---|\n| 85 | 2020-03-09 |\n| 115 | 2020-08-11 |\n| 65 | 2021-01-08 |"),
+    (DROPS, "| # | date | drop |\n|---|---|---|\n|1| 2020-03-09 | 85 |\n|2| 2020-08-11 | 115 |\n|3| 2021-01-08 | 65 |"),
+    (DROPS, "| date | drop |\n| 2020-03-09 | 85 |\n| 2020-08-11 | 115 |\n| 2021-01-08 | 65 |"),
+    (DROPS, "date, drop\n2020-03-09, 85\n2020-08-11, 115\n2021-01-08, 65"),
+    (DROPS, "The drops were:\n2020-03-09, 85\n2020-08-11, 115\n2021-01-08, 65"),
+    (PROVINCES, "The provinces:\nHebei\nLiaoning\nJiangsu\nShandong"),
+    (PROVINCES, "province\nHebei\nLiaoning\nJiangsu\nShandong"),
+    (PROVINCES, "| province |\n|---|\n| Hebei |\n| Liaoning |\n| Jiangsu |\n| Shandong |"),
+    (PROVINCES, "1. Hebei (since 1928)\n2. Liaoning - in the north\n3. Jiangsu: 80 million\n4. Shandong"),
+    (one("yes_no", True), '{"value": true}'),
+    (one("yes_no", False), "[false]"),
+    (one("number", 1234.56, "EUR"), "1.234,56 EUR"),
+    (one("number", 1234.56, "EUR"), "1 234,56"),
+    (one("number", 1234.56, "EUR"), "1'234.56"),
+    (one("number", 1234567.0), "12,34,567"),
+    (one("number", 1234567.0), "1'234'567"),
+    (one("number", 113.25), "113'08"),
+    (one("number", 113.265625), "113'08+"),
     (DROPS, '```json\n[["2020-03-09", 85], ["2020-08-11", 115], ["2021-01-08", 65]]\n```'),
 ]
 
@@ -396,6 +419,41 @@ SHARDS += [
 @given(st.lists(st.sampled_from(SHARDS), max_size=14), st.sampled_from([REVENUE, QUOTE, DROPS, PRICES, PROVINCES]))
 def test_no_text_of_what_answers_are_made_of_raises(shards: list[str], reference: Reference) -> None:
     assert decide(reference, "".join(shards)).outcome in {"right", "wrong", "undecided"}
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "decided"),
+    [
+        (DROPS, "2020-03-09, 85\n2020-08-11, 115", "wrong rows"),
+        (DROPS, '{"date": "2020-03-09", "drop": 85}', "wrong rows"),
+        (DROPS, "- 2020-03-09, 85", "wrong rows"),
+        (DROPS, "[[null, null]]", "wrong empty"),
+        (DROPS, "2020-03-09, 85\n2020-08-11, 115\n2021-01-08", "wrong absent"),
+        (DROPS, "2020-03-09, 85\n2020-08-11, " + "then " * 30, "undecided none"),
+        (DROPS, "We looked at all of it,\nand one was large", "undecided none"),
+        (DROPS, '{"data": {"2020-03-09": 85}}', "undecided none"),
+        (DROPS, str([{"d": "2020-03-09", "x": 85, "y": 1}] * 3).replace("'", '"'), "undecided none"),
+        (DROPS, '[["2020-03-09", 85], ["2020-08-11", 115], ["2021-01-08", null]]', "wrong absent"),
+        (
+            DROPS,
+            str([{"date": "2020-03-09", "Date": "2020-03-10", "drop": 85}] * 3).replace("'", '"'),
+            "undecided none",
+        ),
+        (
+            DROPS,
+            "| date | drop |\n|---|---|\n| 2020-03-09 | 85 |\n| 2020-08-11 | 115 |\n| 2021-01-08 |",
+            "wrong absent",
+        ),
+        (PROVINCES, "Hebei; Liaoning", "wrong rows"),
+        (PROVINCES, "word " * 90 + "Hebei, Liaoning", "undecided none"),
+        (PROVINCES, "Hebei, Liaoning, Jiangsu, Anhui", "undecided none"),
+        (one("yes_no", True), '{"value": false}', "wrong absent"),
+        (one("yes_no", True), '{"value": null}', "wrong absent"),
+    ],
+)
+def test_whether_rows_lack_or_cannot_be_told(reference: Reference, answer: str, decided: str) -> None:
+    verdict = decide(reference, answer)
+    assert f"{verdict.outcome} {verdict.rule}" == decided, verdict
 
 
 def test_why_an_answer_is_wrong_is_said_in_words() -> None:

@@ -44,6 +44,7 @@ def test_published_questions_pass(text: str) -> None:
             "What was Apple's total debt in 2022, in million USD, rounded to the nearest integer?",
             {"fiscal-year", "timing"},
         ),
+        ("What was Apple's net income as of June 30, 2023, in million USD, rounded to two decimals?", {"timing"}),
     ],
 )
 def test_other_questions_do_not(text: str, found: set[str]) -> None:

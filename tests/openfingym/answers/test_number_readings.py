@@ -76,6 +76,23 @@ def outcomes(answer: str, *references: Reference) -> str:
         *((text, "wr") for text in ("dropped although it gained 0.59%", "The zorked value was 0.59%")),
         *((text, "wr") for text in ("0.59% as the index fell", "increased profit 0.59%", "revised growth in 0.59%")),
         *((text, "wr") for text in ("0.59%, a rise", "0.59% increase (in the index)", "0.59% into the black")),
+        *(
+            (text, "rw")
+            for text in ("亏损率为0.59%", "the 指数 fell 0.59%", "净流出0.59%", "0.59% 的年度跌幅", "0.59%(下跌)")
+        ),
+        *(
+            (text, "wr")
+            for text in ("指数上涨至0.59%", "下跌至0.59%", "下跌，随后上涨0.59%", "净流入0.59%", "0.59%左右")
+        ),
+        *(
+            (text, "wr")
+            for text in ("0.59%，同比下跌", "0.59%的涨幅", "0.59%同比增长", "上涨了大约0.59%", "指数为0.59%")
+        ),
+        *(
+            (text, "uu")
+            for text in ("同比变动0.59%", "跌幅收窄0.59%", "先涨后跌0.59%", "指数fell 0.59%", "下跌zork0.59%")
+        ),
+        *((text, "uu") for text in ("0.59%的变动", "0.59%奇怪", "上涨-0.59%", "上涨亏损0.59%", "亏损增加0.59%")),
         *((text, "wu") for text in ("0.59% down from 0.7%", "0.59%, down from 0.7%", "0.59%, a decline from 0.7%")),
         *((text, "uu") for text in ("0.59%, a decline", "0.59%, which is a sharp drop on the year before")),
         *((text, "uu") for text in ("changed in value 0.59%", "Mzd. 0.59%", "-0.59% higher", "0.59% zork increase")),
@@ -112,6 +129,8 @@ def test_which_sign_an_answer_says(answer: str, fell_rose: str) -> None:
             for text in ("Net income (loss) was 3.4 million", "net profit of $3.4 million", "a surplus of 3.4 million")
         ),
         *((text, "wr") for text in ("The loss-making firm reported net income of $3.4 million", "3.4 million profit")),
+        *((text, "rw") for text in ("净亏损达到340万美元", "净盈利-340万美元")),
+        *((text, "uu") for text in ("亏损减少340万美元", "亏损扩大至340万美元", "亏损由盈利转为340万美元")),
         *((text, "rw") for text in ("Net loss approx. $3.4 million", "3.4 million (loss)")),
         *((text, "wr") for text in ("higher profits of $3.4 million", "3.4 million, a decline of 12%")),
         *((text, "uu") for text in ("Lower profits of $3.4 million", "net income ($3.4)", "3.4 million, a loss")),
@@ -230,8 +249,16 @@ def test_usual_forms_of_a_right_amount(answer: str) -> None:
         (one(3, None, "months", 0), ("3 months", "3", "3个月"), ("4 months",)),
         (
             one(12, None, "count", 0),
-            ("12", "12 restaurants", "12 companies", "12 cuts", "Amounts are in millions of dollars. 12 restaurants"),
-            ("-12", "13 banks", "12 × 3x"),
+            (
+                "12",
+                "12 restaurants",
+                "12 companies",
+                "12 cuts",
+                "12个",
+                "12家公司",
+                "Amounts are in millions of dollars. 12 restaurants",
+            ),
+            ("-12", "13 banks", "12 × 3x", "12奇"),
         ),
         (one(-12, None, "change", 0), ("12 vehicle decline", "-12"), ("12 vehicle increase", "12")),
         (one(-12, None, "Change", 0), ("12 fewer", "-12"), ("12", "a gain of 12")),
