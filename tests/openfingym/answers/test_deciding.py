@@ -84,6 +84,12 @@ RIGHT = [
         "最终答案：62.57 百万美元",
         "答案是62.57。",
         "62.57 million USD\n\nSource: 10-K, page 45; 58.1 in the year before.",
+        "I first found 58.1. The answer is 62.57.",
+        "58.1 was the first figure.\nResult: 62.57",
+        "先是58.1，后来改了。答案是62.57。",
+        "先是58.1。最终结果：62.57",
+        "word " * 10_000 + "\nFinal answer: 62.57",
+        "\\textbf{\\text{62.57}} million",
     )
 ]
 RIGHT += [
@@ -249,6 +255,7 @@ WRONG += [
     (one("yes_no", True), "No."),
     (one("yes_no", True), "yes or no"),
     (BANK, "Industrial and Commercial Bank of China"),
+    (one("text", "Bank of China", choices=("Bank of China Hong Kong",)), "It is Bank of China Hong Kong, as stated."),
     (BANK, "Bank of China or Agricultural Bank of China"),
     (KUNMING, "Kunming; 1827"),
     (PRICES, "112.91; 114.67; 112.66; -0.47%"),
@@ -293,12 +300,16 @@ def test_a_right_answer_in_any_form_is_right(reference: Reference, answer: str) 
 
 @pytest.mark.parametrize(("reference", "answer"), WRONG)
 def test_a_wrong_answer_or_a_hedge_is_wrong(reference: Reference, answer: str) -> None:
-    assert decide(reference, answer).outcome == "wrong", decide(reference, answer)
+    verdict = decide(reference, answer)
+    assert verdict.outcome == "wrong", verdict
+    assert verdict.state in {"answered", "empty", "declined", "ambiguous", "unreadable"}
 
 
 @pytest.mark.parametrize(("reference", "answer"), NOT_RIGHT)
 def test_what_a_rule_cannot_tell_is_not_right(reference: Reference, answer: str) -> None:
-    assert decide(reference, answer).outcome != "right"
+    verdict = decide(reference, answer)
+    assert verdict.outcome != "right"
+    assert verdict.state in {"answered", "empty", "declined", "ambiguous", "unreadable"}
 
 
 @pytest.mark.parametrize(
@@ -313,6 +324,7 @@ def test_what_a_rule_cannot_tell_is_not_right(reference: Reference, answer: str)
         ("over 62.57", "ambiguous"),
         ("A short report about nothing in particular.", "unreadable"),
         ("word " * 10_000, "unreadable"),
+        ("Final answer: 62.57. Final answer: 63.12", "ambiguous"),
         ("63.12", "answered"),
     ],
 )
@@ -454,6 +466,7 @@ def test_no_text_of_what_answers_are_made_of_raises(shards: list[str], reference
 def test_whether_rows_lack_or_cannot_be_told(reference: Reference, answer: str, decided: str) -> None:
     verdict = decide(reference, answer)
     assert f"{verdict.outcome} {verdict.rule}" == decided, verdict
+    assert verdict.state in ({"empty"} if verdict.rule == "empty" else {"answered", "unreadable"})
 
 
 def test_why_an_answer_is_wrong_is_said_in_words() -> None:
@@ -481,6 +494,7 @@ def test_a_value_in_words_of_doubt_beside_the_json_is_another_answer(beside: str
     answer = '{"revenue": "62.57 million USD", "net income": "-3.4 million USD"}'
     for text in (f"{answer}\n{beside}", f"{beside}\n{answer}"):
         assert decide(Reference((revenue, income)), text).outcome == outcome
+        assert decide(Reference((revenue, income)), text.replace("3.4", "3.5")).outcome == "wrong"
 
 
 @pytest.mark.parametrize(
