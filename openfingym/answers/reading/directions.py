@@ -64,13 +64,15 @@ def said_before(clause: str) -> Said:
     """
     if not clause or clause.isspace():
         return NOTHING
+    whole = clause
     if "(" in clause:
         clause = _BRACKETED.sub(" ", clause)
     # Of two scripts in one clause, the one that stands next to the number.
     letters = "" if clause.isascii() else "".join(filter(str.isalpha, clause[-24:]))
     if letters and CJK.match(letters[-1]):
         return chinese_before(clause, lambda latin: _Before(_WORDS.findall(latin)).said)
-    return _Before(_WORDS.findall(clause)).said
+    said = _Before(_WORDS.findall(clause)).said
+    return _FELL if said == NOTHING and _falls_alone(whole) else said
 
 
 def said_behind(rest: str, *, counts: bool) -> Said:
@@ -85,13 +87,13 @@ def said_behind(rest: str, *, counts: bool) -> Said:
     if phrase := _PHRASE.match(rest):
         return Said(-1 if phrase[1] else 1)
     if escaped := _ESCAPED.match(rest):
-        return _escaped(escaped[1])
+        return _FELL if _falls_alone(rest) else _escaped(escaped[1])
     if rest == " -":
         return UNSURE
     if (apposed := _APPOSED.match(rest)) and any(_SIGN_OF.get(word, 0) < 0 for word in apposed[1].casefold().split()):
-        return Said(doubt="verb")
-    if rest[0] in ".,;:!?|=~" or rest[:2] == " -":
-        return NOTHING if rest[:2] != "~~" else Said(beside="~~")
+        return _FELL
+    if rest[0] in ".,;:!?|=~" or rest[:2] in {" -", " [", " |"}:
+        return Said(beside="~~") if rest[:2] == "~~" else _FELL if _falls_alone(rest) else NOTHING
     if rest[0] in "*×÷^·⋅" or (rest[0] == " " and rest[1:2] in "×÷^*"):
         # A footnote, or the price of something: only where a number follows is the first a factor.
         return Said(beside=rest.strip()[0]) if re.match(r"[ *×÷^·⋅{(]*[-+]?[0-9]", rest) else NOTHING
@@ -109,7 +111,16 @@ _APPOSED = re.compile(
     r", (?:(?:which|it|that) (?:is|was) )?an? ([a-z][a-z ]{0,40}\b)(?! ?(?:of|from|by)? ?[^\w\s]?[0-9])", re.IGNORECASE
 )
 """What is said of a number behind a comma, as in "0.59 %, a decline"; "a decline of 12 %" says it of another number."""
+_ALONE = re.compile(r"\W*(?:an? )?([^\W\d_]+)\W*")
+_FELL = Said(doubt="verb")
+"""That something may have fallen by the number."""
 _ESCAPED = re.compile(r"[)\]}\"'|>\n]+[ \n]*([^\W\d_]*)")
+
+
+def _falls_alone(text: str) -> bool:
+    """Whether a text is nothing but one word of a fall, and signs that separate it from the number."""
+    alone = _ALONE.fullmatch(text)
+    return alone is not None and (_SIGN_OF.get(alone[1].casefold(), 0) < 0 or bool(CHINESE_FALLING.fullmatch(alone[1])))
 
 
 def _escaped(word: str) -> Said:

@@ -94,6 +94,12 @@ def outcomes(answer: str, *references: Reference) -> str:
         ),
         *((text, "uu") for text in ("0.59%的变动", "0.59%奇怪", "上涨-0.59%", "上涨亏损0.59%", "亏损增加0.59%")),
         *((text, "wu") for text in ("0.59% down from 0.7%", "0.59%, down from 0.7%", "0.59%, a decline from 0.7%")),
+        *(
+            (text, "uu")
+            for text in ("fell... 0.59%", "Decline\n\n0.59%", "fell → 0.59%", "[fell] 0.59%", "(negative) 0.59%")
+        ),
+        *((text, "uu") for text in ("negative; 0.59%", "0.59%, negative", "0.59% - negative", "0.59%; a decline")),
+        *((text, "uu") for text in ("0.59% | decline", "0.59%\ndecline", "0.59% [down]", "0.59%，下跌")),
         *((text, "uu") for text in ("0.59%, a decline", "0.59%, which is a sharp drop on the year before")),
         *((text, "uu") for text in ("changed in value 0.59%", "Mzd. 0.59%", "-0.59% higher", "0.59% zork increase")),
         *(
@@ -222,6 +228,7 @@ def test_which_scale_and_unit_an_answer_says(answer: str, million_billion: str) 
             "It was 62.57 million – a record",
             "62.57 last year",
             "62.57 million, a decline on the year before",
+            "Decline\n\n62.57 million",
             "62.57 million; the margin of error is ±5%",
         ),
     ],

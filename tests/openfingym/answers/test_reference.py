@@ -66,6 +66,7 @@ def test_the_scale_is_read_from_the_unit() -> None:
         ({"type": "number", "value": 1.0, "decimals": 13}, "expected 0 to 12"),
         ({"type": "number", "value": 1.0, "decimals": -1}, "expected 0 to 12"),
         ({"type": "number", "value": 1.0, "places": 13}, "expected 0 to 12"),
+        ({"type": "number", "value": 1.0, "places": -1}, "expected 0 to 12"),
         ({"type": "date", "value": "03/04/2024"}, "no date"),
         ({"type": "yes_no", "value": "yes"}, "True nor False"),
         ({"type": "text", "value": " "}, "no text"),
@@ -86,6 +87,11 @@ def test_what_is_no_reference_is_refused(text: str) -> None:
 
 
 def test_the_answer_of_a_reference_is_right() -> None:
+    assert Part("day", "date", "2024-03-15", decimals=0).written() == "2024-03-15"
+    assert (Part("x", "number", 2.675, decimals=2).written(), Part("x", "number", 2.5, decimals=0).written()) == (
+        2.68,
+        2,
+    )
     number, flag = Part("revenue", "number", 62.57, "million USD", decimals=2), Part("raised", "yes_no", False)
     city = Part("city", "text", "Kunming")
     for reference in (
