@@ -22,6 +22,8 @@ from openfingym.answers.reading.vocabulary import (
 
 CJK = re.compile(r"[぀-ヿ㐀-鿿가-힣豈-龎\U00020000-\U0003ffff]")
 """A letter of a script that writes no spaces between words, or none before a number."""
+_ATTRIBUTES = re.compile(r"^的?(?:年|月|日|度|净|同比|环比|的)+")
+"""What may stand between a number and a word of movement behind it."""
 
 
 def chinese_before(clause: str, latin: Callable[[str], Said]) -> Said:
@@ -65,13 +67,12 @@ def chinese_before(clause: str, latin: Callable[[str], Said]) -> Said:
 
 def chinese_behind(rest: str) -> Said:
     """What Chinese, Japanese or Korean words behind a number say of it."""
-    match = re.match(r"的?(?:年|月|日|度|净|同比|环比|的)*", rest)
-    start = match.end() if match else 0
+    bare = _ATTRIBUTES.sub("", rest)
     for kind, pattern in ((-1, CHINESE_LOSSES), (-1, CHINESE_FALLING), (1, CHINESE_PROFITS), (1, CHINESE_RISING)):
-        if moved := pattern.match(rest, start):
+        if moved := pattern.match(bare):
             # "同比" begins what is said of another number.
-            return NOTHING if re.match(r"[^,.;]{0,4}[0-9]", rest[moved.end() :]) else Said(kind)
-    if CHINESE_EITHER.match(rest, start):
+            return NOTHING if re.match(r"[^,.;]{0,4}[0-9]", bare[moved.end() :]) else Said(kind)
+    if CHINESE_EITHER.match(bare):
         return UNSURE
     for length in (4, 3, 2, 1):
         if rest[:length] in SINGULAR:

@@ -135,7 +135,10 @@ def test_which_sign_an_answer_says(answer: str, fell_rose: str) -> None:
             for text in ("Net income (loss) was 3.4 million", "net profit of $3.4 million", "a surplus of 3.4 million")
         ),
         *((text, "wr") for text in ("The loss-making firm reported net income of $3.4 million", "3.4 million profit")),
-        *((text, "rw") for text in ("净亏损达到340万美元", "净盈利-340万美元")),
+        *(
+            (text, "rw")
+            for text in ("净亏损达到340万美元", "净盈利-340万美元", "净盈利为-340万美元", "340万美元的亏损")
+        ),
         *((text, "uu") for text in ("亏损减少340万美元", "亏损扩大至340万美元", "亏损由盈利转为340万美元")),
         *((text, "rw") for text in ("Net loss approx. $3.4 million", "3.4 million (loss)")),
         *((text, "wr") for text in ("higher profits of $3.4 million", "3.4 million, a decline of 12%")),
@@ -191,6 +194,9 @@ def test_losses_and_profits(answer: str, loss_profit: str) -> None:
             (text, "uu")
             for text in ("62.57.1", "62.57 units", "62.57 months", "62.57^2", "zork62.57", "62.57 zork million")
         ),
+        *((text, "wr") for text in ("in millions of USD: 62.57 billion", "US$62.57 billion in total")),
+        *((text, "rw") for text in ("GDP 62.57 million", "Revenue in France: 62.57 million", "62.57*10**(6) USD")),
+        *((text, "rr") for text in ("EPS 62.57", "Revenue in France: 62.57", "in sales: 62.57")),
         *((text, "ww") for text in ("62.57 million ±5%", "62.57 ± 5%")),
         *((text, "uw") for text in ("Revenue rose from 57.12 to 62.57 million",)),
         *((text, "uu") for text in ("All figures are in billions of dollars. Revenue: 62.57",)),

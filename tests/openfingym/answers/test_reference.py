@@ -46,6 +46,8 @@ def test_the_scale_is_read_from_the_unit() -> None:
     scales = {"million USD": 1e6, "亿元": 1e8, "%": 0.01, "basis points": 0.0001, "USD per ounce": 1.0, "万亿元": 1e12}
     scales |= {"billions of dollars": 1e9, "thousand shares": 1e3, "CNY per USD": 1.0, "个百分点": 0.01, "years": 1.0}
     scales |= {"USD/million barrels": 1.0, "dollars per thousand cubic feet": 1.0, "m": 1.0, "百万元": 1e6, "": 1.0}
+    scales |= dict.fromkeys(("pct", "ppts", "pp", "percentage points", "百分点", "퍼센트"), 0.01)
+    scales |= dict.fromkeys(("bp", "bips", "个基点"), 0.0001) | {"‰": 0.001, "crore": 1e7, "lakh": 1e5, "천만": 1e7}
     assert {unit: Part("x", "number", 1.0, unit).scale for unit in scales} == scales
 
 
