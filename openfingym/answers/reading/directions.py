@@ -119,7 +119,7 @@ _ESCAPED = re.compile(r"[)\]}\"'|>\n]+[ \n]*([^\W\d_]*)")
 
 def _falls_alone(text: str) -> bool:
     """Whether a text is nothing but one word of a fall, and signs that separate it from the number."""
-    alone = _ALONE.fullmatch(text)
+    alone = _ALONE.fullmatch(text) if len(text) < 40 else None
     return alone is not None and (_SIGN_OF.get(alone[1].casefold(), 0) < 0 or bool(CHINESE_FALLING.fullmatch(alone[1])))
 
 
