@@ -245,9 +245,10 @@ class _Before:
             return NOTHING
         if word in EITHER_WAY:
             return None if self._verb and self._content else UNSURE
-        following = self._tokens[place + 1].casefold() if place + 1 < len(self._tokens) else ""
-        # "The reduced price was 5" does not say that something fell by 5.
-        attribute = self._verb and following in COPULAS and following not in _VERBS | {"of", "in", "for", "as"}
+        following, second = (*(token.casefold() for token in self._tokens[place + 1 : place + 3]), "", "")[:2]
+        # "The reduced price was 5" and "a reduced price of 5" do not say that something fell by 5.
+        stated = self._verb or (word.endswith("ed") and second in {"of", "for"})
+        attribute = stated and following in COPULAS and following not in _VERBS | {"of", "in", "for", "as"}
         if self._unknown or (attribute and _SIGN_OF[word] < 0):
             return UNSURE
         return self._with_others(place, word)
