@@ -112,6 +112,8 @@ def test_a_date_with_other_words_is_right(answer: str) -> None:
         ("2024-Q2", "H1 2024", "wrong"),
         ("2024", "Q2 2024", "right"),
         ("2024", "first half: H1 2023", "wrong"),
+        ("2024", "FY2024, Q2 2023", "wrong"),
+        ("2024", "FY2024 or Q2 2023", "undecided"),
         *(("2024-01", form, "right") for form in ("January 2024", "2024年1月", "2024-01", "Jan. 2024")),
         *(("2024-12", form, "right") for form in ("December 2024", "2024年12月", "2024-12", "Dec 2024")),
         *(("2024-Q1", form, "right") for form in ("first quarter of 2024", "2024年第一季度", "Q1 2024", "2024Q1")),

@@ -93,7 +93,8 @@ def outcomes(answer: str, *references: Reference) -> str:
             for text in ("同比变动0.59%", "跌幅收窄0.59%", "先涨后跌0.59%", "指数fell 0.59%", "下跌zork0.59%")
         ),
         *((text, "uu") for text in ("0.59%的变动", "0.59%奇怪", "上涨-0.59%", "上涨亏损0.59%", "亏损增加0.59%")),
-        *((text, "wu") for text in ("0.59% down from 0.7%", "0.59%, down from 0.7%", "0.59%, a decline from 0.7%")),
+        *((text, "wu") for text in ("0.59% down from 0.7%", "0.59%, down from 0.7%", "0.59% down from 7%")),
+        *((text, "wu") for text in ("0.59%, a decline from 0.7%",)),
         *(
             (text, "uu")
             for text in ("fell... 0.59%", "Decline\n\n0.59%", "fell → 0.59%", "[fell] 0.59%", "(negative) 0.59%")
@@ -139,7 +140,10 @@ def test_which_sign_an_answer_says(answer: str, fell_rose: str) -> None:
             (text, "rw")
             for text in ("净亏损达到340万美元", "净盈利-340万美元", "净盈利为-340万美元", "340万美元的亏损")
         ),
-        *((text, "uu") for text in ("亏损减少340万美元", "亏损扩大至340万美元", "亏损由盈利转为340万美元")),
+        *(
+            (text, "uu")
+            for text in ("亏损减少340万美元", "-340万美元盈利", "亏损扩大至340万美元", "亏损由盈利转为340万美元")
+        ),
         *((text, "rw") for text in ("Net loss approx. $3.4 million", "3.4 million (loss)")),
         *((text, "wr") for text in ("higher profits of $3.4 million", "3.4 million, a decline of 12%")),
         *((text, "uu") for text in ("Lower profits of $3.4 million", "net income ($3.4)", "3.4 million, a loss")),
