@@ -60,6 +60,8 @@ def test_what_is_asked_for_needs_no_more_words() -> None:
     cuts = "How many times did the Federal Reserve cut its rate in calendar year 2024?"
     assert not rules(cuts)
     assert not rules("What was the total of rate cuts in 2024?", Reference((Part("cuts", "number", 3.0, decimals=0),)))
+    counted = Reference((Part("day", "date", "2024-03-15"), Part("cuts", "number", 3.0, decimals=0)))
+    assert not {"precision", "unit"} & rules("Which day had the highest total, and what was it?", counted)
     both = Reference((Part("day", "date", "2024-03-15"), Part("price", "number", 5.0)))
     assert {"precision", "unit"} <= rules("Which day had the highest close, and what was it?", both)
     assert {"precision", "unit"} <= rules("What was the yield?")

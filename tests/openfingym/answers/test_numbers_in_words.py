@@ -109,6 +109,13 @@ def test_two_numbers_in_words_are_not_one(words: str) -> None:
         assert said(words, value) != "right", value
 
 
+def test_a_number_in_words_is_as_exact_as_it_is_said() -> None:
+    for words in ("sixty-two point five", "六十二点五"):
+        assert [said(words, value) for value in (62.46, 62.54, 62.43, 62.57)] == ["right", "right", "wrong", "wrong"]
+    for words in ("three hundred", "三百"):
+        assert [said(words, value) for value in (300, 301, 400)] == ["right", "undecided", "wrong"]
+
+
 def test_a_small_number_in_words_counts_where_there_is_no_other() -> None:
     assert said("one of them: 62", 62) == said("There were seven", 7) == said("七", 7) == "right"
     assert said("one of them: 62", 1) == said("其中一个是62", 1) == "wrong"
