@@ -40,12 +40,12 @@ def chinese(number: int, digits: str) -> str:
             rest = number % size
             gap = digits[0] if rest and rest < size // 10 else ""
             return chinese(number // size, digits) + word + gap + (chinese(rest, digits) if rest else "")
-    text, gap = "", False
+    text, skipped = "", False
     for size, word in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
         digit = number // size % 10
         if digit:
-            text += (digits[0] if gap and text else "") + digits[digit] + word
-        gap = not digit
+            text += (digits[0] if skipped and text else "") + digits[digit] + word
+        skipped = not digit
     return text or digits[0]
 
 
