@@ -447,6 +447,7 @@ def test_no_text_of_what_answers_are_made_of_raises(shards: list[str], reference
         (DROPS, "[[null, null]]", "wrong empty"),
         (DROPS, "2020-03-09, 85\n2020-08-11, 115\n2021-01-08", "wrong absent"),
         (DROPS, "2020-03-09, 85\n2020-08-11, " + "then " * 30, "undecided none"),
+        (DROPS, "85 in March, 115 in August, 65 in January", "undecided none"),
         (DROPS, "We looked at all of it,\nand one was large", "undecided none"),
         (DROPS, '{"data": {"2020-03-09": 85}}', "undecided none"),
         (DROPS, str([{"d": "2020-03-09", "x": 85, "y": 1}] * 3).replace("'", '"'), "undecided none"),

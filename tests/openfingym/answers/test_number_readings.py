@@ -294,7 +294,11 @@ def test_ranges_and_shares_of_a_right_number() -> None:
     relative = Reference((Part("rate", "number", 100.0, rule="relative", tolerance=0.01),))
     zero = Reference((Part("rate", "number", 0.0, rule="relative", tolerance=0.01, accept=(5.0,)),))
     for truth, right, wrong in (
-        (between, ("62", "63", "62.5"), ("between 62.2 and 62.8", "62.2-62.8", "61.9", "63.1")),
+        (
+            between,
+            ("62", "63", "62.5"),
+            ("between 62.2 and 62.8", "62.2-62.8", "62.2 to 62.8", "62.2~62.8", "61.9", "63.1"),
+        ),
         (relative, ("100.9", "99.1", "100"), ("101", "99", "102")),
         (zero, ("0", "5"), ("0.001", "4", "0.01")),
     ):
@@ -384,6 +388,7 @@ def test_a_number_is_said_again_or_made_of_two_only_in_forms_that_are_known() ->
     for answer, said in (("3亿5000万美元", 350.0), ("3亿5亿美元", None), ("5000万3亿美元", None)):
         for value in (300.0, 350.0, 500.0, 800.0):
             assert (outcomes(answer, one(value, "million USD", "revenue")) == "r") == (value == said)
+    assert outcomes("12亿3400万元", one(1234.004, "million CNY", decimals=None)) == "r"
     balance = one(-62.57, "USD", "balance")
     for answer, outcome in (("62.57-$", "r"), ("62.57-", "r"), ("62.57-€", "w"), ("62.57-%", "w")):
         assert outcomes(answer, balance) == outcome, answer

@@ -102,10 +102,49 @@ def test_forms_of_numbers_in_words(words: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["two three", "sixty seventeen", "ten five", "twenty zero", "two thousand three million", "五六百", "一二十"],
+    [
+        "two three",
+        "sixty seventeen",
+        "ten five",
+        "twenty zero",
+        "two thousand three million",
+        "五六百",
+        "一二十",
+        "五十六十",
+        "一百二百",
+        "一万二万",
+        "一亿二亿",
+    ],
 )
 def test_two_numbers_in_words_are_not_one(words: str) -> None:
-    for value in (2, 3, 5, 23, 32, 60, 17, 77, 15, 10, 20, 2003, 2_003_000_000, 3_000_000, 56, 560, 600, 500, 12, 120):
+    for value in (
+        110,
+        300,
+        30_000,
+        10_000,
+        3e8,
+        2e8,
+        2,
+        3,
+        5,
+        23,
+        32,
+        60,
+        17,
+        77,
+        15,
+        10,
+        20,
+        2003,
+        2_003_000_000,
+        3_000_000,
+        56,
+        560,
+        600,
+        500,
+        12,
+        120,
+    ):
         assert said(words, value) != "right", value
 
 
