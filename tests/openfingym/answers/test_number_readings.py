@@ -27,6 +27,126 @@ def outcomes(answer: str, *references: Reference) -> str:
 @pytest.mark.parametrize(
     ("answer", "fell_rose"),
     [
+        *(
+            (text, "rw")
+            for text in (
+                "a decline in profit of 0.59%",
+                "swung to a loss of 0.59%",
+                "profit fell 0.59%",
+            )
+        ),
+        *(
+            (text, "rw")
+            for text in (
+                "negative growth 0.59%",
+                "two 0.59% cuts",
+                "0.59% quickly decline",
+            )
+        ),
+        *(
+            (text, "rw")
+            for text in (
+                "0.59% less",
+                "0.59% down from May",
+                "It fell by 0.59% and then rose",
+            )
+        ),
+        *((text, "rw") for text in ("the rate decreased 0.59%",)),
+        *(
+            (text, "wr")
+            for text in (
+                "The index, which had fallen in May, rose by 0.59%",
+                "zork: 0.59%",
+                "0.59% more",
+            )
+        ),
+        *(
+            (text, "wr")
+            for text in (
+                "swung from a loss to a gain of 0.59%",
+                "slower growth of 0.59%",
+                "Zork 0.59%",
+            )
+        ),
+        *(
+            (text, "wr")
+            for text in (
+                "The higher rate equals 0.59%",
+                "0.59% is what it fell",
+                "changed growth of 0.59%",
+            )
+        ),
+        *(
+            (text, "wr")
+            for text in (
+                "0.59 percentage-points",
+                "59 basis-points",
+            )
+        ),
+        *((text, "uw") for text in ("It went from 0.7% to -0.59%",)),
+        *(
+            (text, "uu")
+            for text in (
+                "a rise in losses of 0.59%",
+                "net loss fell 0.59%",
+                "fell after a gain of 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "excluding the loss 0.59%",
+                "following a fall 0.59%",
+                "loss of loss of 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "negative loss of 0.59%",
+                "The lower rate equals 0.59%",
+                "a reduced rate of 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "revenue △0.59%",
+                "fell △ 0.59%",
+                "rate of the △ 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "zork (0.59% in May)",
+                "zorked by 0.59%",
+                "The zork 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "it was zorked 0.59%",
+                "was by 0.59%",
+                "暴跌 zork 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "a decline in losses of 0.59%",
+                "0.59% increase decline",
+                "0.59% lower gains",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "-0.59%上涨",
+                "0.59%收窄",
+            )
+        ),
         *((text, "rw") for text in ("–0.59%", "—0.59%", "‒0.59%", "⁻0.59%", "&minus;0.59%", "▼0.59%", "− 0.59 %")),
         *((text, "rw") for text in ("0.59%-", "0.59-%", "( 0.59 )", "(0.59 %)", "(-0.59%)", "Final answer:-0.59%")),
         *((text, "rw") for text in ('{"change": "\\u22120.59%"}', "down 0.59% (59 bps)", "-0.59% (59 basis points)")),
