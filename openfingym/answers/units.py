@@ -176,8 +176,6 @@ def unit_of(text: str | None) -> Unit:
         # In a unit, unlike beside a number, a single letter is no scale: "m" is metres, and "t" tonnes.
         elif word in SCALES and (len(word) > 1 or not word.isascii()):
             scale *= SCALES[word]
-        elif word in CURRENCIES:
-            currencies.append(CURRENCIES[word])
         # Chinese has no spaces between scale and currency, as in 亿美元.
         else:
             rest = word

@@ -427,6 +427,10 @@ def test_ranges_and_shares_of_a_right_number() -> None:
     assert [outcomes(answer, zero) for answer in ("0 zork", "5 zork", "7 zork")] == ["u", "u", "w"]
 
 
+def test_the_name_of_a_change_may_begin_with_a_capital() -> None:
+    assert [outcomes("They flurb 12", one(12, None, name, 0)) for name in ("Net Income", "change", "Count")] == [*"uur"]
+
+
 def test_other_units_of_time_are_not_right() -> None:
     assert outcomes("3 years", one(3, None, "months", 0)) == "u"
     assert outcomes("3 weeks", one(3, "days", "length", 0)) == "u"
