@@ -290,7 +290,7 @@ def _stated(part: Part) -> dict[str, Any]:
     # A scale that was read from the unit is read from it again.
     if part.type != "number" or part.scale == float(unit_of(part.unit).scale):
         stated.pop("scale", None)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()}
+    return stated
 
 
 def _part(stated: Mapping[str, Any]) -> Part:

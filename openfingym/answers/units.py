@@ -176,10 +176,8 @@ def unit_of(text: str | None) -> Unit:
         # In a unit, unlike beside a number, a single letter is no scale: "m" is metres, and "t" tonnes.
         elif word in SCALES and (len(word) > 1 or not word.isascii()):
             scale *= SCALES[word]
-        elif word in CURRENCIES:
-            currencies.append(CURRENCIES[word])
         # Chinese has no spaces between scale and currency, as in 亿美元.
-        elif not word.isascii():
+        else:
             rest = word
             if match := _CHINESE_SCALE.match(word):
                 scale, rest = scale * SCALES[match[1]], word[match.end() :]

@@ -22,6 +22,8 @@ from openfingym.answers.reading.vocabulary import (
 
 CJK = re.compile(r"[぀-ヿ㐀-鿿가-힣豈-龎\U00020000-\U0003ffff]")
 """A letter of a script that writes no spaces between words, or none before a number."""
+_ATTRIBUTES = re.compile(r"^的?(?:年|月|日|度|净|同比|环比|的)+")
+"""What may stand between a number and a word of movement behind it."""
 
 
 def chinese_before(clause: str, latin: Callable[[str], Said]) -> Said:
@@ -52,23 +54,25 @@ def chinese_before(clause: str, latin: Callable[[str], Said]) -> Said:
     end, start, kind, _ = max(found, key=lambda one: (one[0], -one[1]))
     gap = clause[end:]
     noun = bool(CHINESE_LOSSES.fullmatch(clause[start:end]) or CHINESE_PROFITS.fullmatch(clause[start:end]))
+    before = [(other, word) for last, _, other, word in found if last <= start]
+    # Whether a loss that moved by a number, or to it, is now a loss of it is not said.
+    lost = any(CHINESE_LOSSES.fullmatch(word) for _, word in before)
     if CHINESE_LEVEL.search(gap) and not noun:
-        return NOTHING
-    others = {other for last, _, other, _ in found if last <= start}
-    if not kind or not CHINESE_GAP.fullmatch(gap) or others - {kind} or (noun and others):
+        return UNSURE if lost else NOTHING
+    opposed = any(other != kind for other, _ in before)
+    if not kind or not CHINESE_GAP.fullmatch(gap) or opposed or lost or (noun and before):
         return UNSURE
     return Said(kind, noun=noun and kind > 0)
 
 
 def chinese_behind(rest: str) -> Said:
     """What Chinese, Japanese or Korean words behind a number say of it."""
-    match = re.match(r"的?(?:年|月|日|度|净|同比|环比|的)*", rest)
-    start = match.end() if match else 0
+    bare = _ATTRIBUTES.sub("", rest)
     for kind, pattern in ((-1, CHINESE_LOSSES), (-1, CHINESE_FALLING), (1, CHINESE_PROFITS), (1, CHINESE_RISING)):
-        if moved := pattern.match(rest, start):
+        if moved := pattern.match(bare):
             # "同比" begins what is said of another number.
-            return NOTHING if re.match(r"[^,.;]{0,4}[0-9]", rest[moved.end() :]) else Said(kind)
-    if CHINESE_EITHER.match(rest, start):
+            return NOTHING if re.match(r"[^,.;]{0,4}[0-9]", bare[moved.end() :]) else Said(kind)
+    if CHINESE_EITHER.match(bare):
         return UNSURE
     for length in (4, 3, 2, 1):
         if rest[:length] in SINGULAR:

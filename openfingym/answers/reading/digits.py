@@ -39,8 +39,8 @@ class Digits(NamedTuple):
 
 def read_digits(body: str) -> Digits:
     """The value of a number in any form that :data:`~openfingym.answers.reading.number_patterns.BODIES` finds."""
-    whole, point, rest = body.partition(".")
-    if point and whole.isdigit() and rest.isdigit() and len(rest) <= 20:
+    whole, _, rest = body.partition(".")
+    if whole.isdigit() and rest.isdigit() and len(rest) <= 20:
         return Digits(Decimal(body), PLACES[len(rest)])
     if body.isdigit():
         return Digits(Decimal(body), PLACES[0])

@@ -35,6 +35,8 @@ _WORDS = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|[0-9]+|\n|[^\s\w]|_")
 _BRACKETED = re.compile(r"\([^()\n]*\)")
 _VERBS = words("is was were are be been being equals equal equaled equalled amounted came stands")
 """Verbs that state a number as what stands before them."""
+_ABBREVIATIONS = words("approx ca i.e p.a yr qtr jan feb mar apr jun jul aug sep sept oct nov dec")
+"""Known words whose full stop ends no sentence before a number, as in "fell approx. 5 %"."""
 _PLACES = frozenset({"to", "at", "from"})
 _STOPS = words(
     "is was were are be been being at to for on as from has had have than by over under during within between "
@@ -62,13 +64,15 @@ def said_before(clause: str) -> Said:
     """
     if not clause or clause.isspace():
         return NOTHING
+    whole = clause
     if "(" in clause:
         clause = _BRACKETED.sub(" ", clause)
     # Of two scripts in one clause, the one that stands next to the number.
     letters = "" if clause.isascii() else "".join(filter(str.isalpha, clause[-24:]))
     if letters and CJK.match(letters[-1]):
         return chinese_before(clause, lambda latin: _Before(_WORDS.findall(latin)).said)
-    return _Before(_WORDS.findall(clause)).said
+    said = _Before(_WORDS.findall(clause)).said
+    return _FELL if said == NOTHING and _falls_alone(whole) else said
 
 
 def said_behind(rest: str, *, counts: bool) -> Said:
@@ -83,11 +87,13 @@ def said_behind(rest: str, *, counts: bool) -> Said:
     if phrase := _PHRASE.match(rest):
         return Said(-1 if phrase[1] else 1)
     if escaped := _ESCAPED.match(rest):
-        return _escaped(escaped[1])
+        return _FELL if _falls_alone(rest) else _escaped(escaped[1])
     if rest == " -":
         return UNSURE
-    if rest[0] in ".,;:!?|=~" or rest[:2] == " -":
-        return NOTHING if rest[:2] != "~~" else Said(beside="~~")
+    if (apposed := _APPOSED.match(rest)) and any(_SIGN_OF.get(word, 0) < 0 for word in apposed[1].casefold().split()):
+        return _FELL
+    if rest[0] in ".,;:!?|=~" or rest[:2] in {" -", " [", " |"}:
+        return Said(beside="~~") if rest[:2] == "~~" else _FELL if _falls_alone(rest) else NOTHING
     if rest[0] in "*×÷^·⋅" or (rest[0] == " " and rest[1:2] in "×÷^*"):
         # A footnote, or the price of something: only where a number follows is the first a factor.
         return Said(beside=rest.strip()[0]) if re.match(r"[ *×÷^·⋅{(]*[-+]?[0-9]", rest) else NOTHING
@@ -101,7 +107,20 @@ _PHRASE = re.compile(
     r"|in(?:to)? the black|(?:to|on) the upside|in(?:to)? positive territory)\b",
     re.IGNORECASE,
 )
+_APPOSED = re.compile(
+    r", (?:(?:which|it|that) (?:is|was) )?an? ([a-z][a-z ]{0,40}\b)(?! ?(?:of|from|by)? ?[^\w\s]?[0-9])", re.IGNORECASE
+)
+"""What is said of a number behind a comma, as in "0.59 %, a decline"; "a decline of 12 %" says it of another number."""
+_ALONE = re.compile(r"\W*(?:an? )?([^\W\d_]+)\W*")
+_FELL = Said(doubt="verb")
+"""That something may have fallen by the number."""
 _ESCAPED = re.compile(r"[)\]}\"'|>\n]+[ \n]*([^\W\d_]*)")
+
+
+def _falls_alone(text: str) -> bool:
+    """Whether a text is nothing but one word of a fall, and signs that separate it from the number."""
+    alone = _ALONE.fullmatch(text) if len(text) < 40 else None
+    return alone is not None and (_SIGN_OF.get(alone[1].casefold(), 0) < 0 or bool(CHINESE_FALLING.fullmatch(alone[1])))
 
 
 def _escaped(word: str) -> Said:
@@ -176,14 +195,16 @@ class _Before:
         return False
 
     def _abbreviates(self, place: int) -> bool:
-        """Whether a full stop ends an abbreviation that nothing knows, and no sentence: a word in small letters
-        follows, or the number itself.
+        """Whether a full stop ends an abbreviation and no sentence: a known one, or one that nothing knows, before a
+        word in small letters or before the number itself.
         """
+        word = self._tokens[place - 1].casefold() if place else ""
+        if word in _ABBREVIATIONS:
+            return True
         following = self._tokens[place + 1] if place + 1 < len(self._tokens) else ""
         if following[:1].islower():
             self._unknown = True
             return True
-        word = self._tokens[place - 1].casefold() if place else ""
         if (
             self._content
             or self._stated
@@ -224,9 +245,10 @@ class _Before:
             return NOTHING
         if word in EITHER_WAY:
             return None if self._verb and self._content else UNSURE
-        following = self._tokens[place + 1].casefold() if place + 1 < len(self._tokens) else ""
-        # "The reduced price was 5" does not say that something fell by 5.
-        attribute = self._verb and following in COPULAS and following not in _VERBS | {"of", "in", "for", "as"}
+        following, second = (*(token.casefold() for token in self._tokens[place + 1 : place + 3]), "", "")[:2]
+        # "The reduced price was 5" and "a reduced price of 5" do not say that something fell by 5.
+        stated = self._verb or (word.endswith("ed") and second in {"of", "for"})
+        attribute = stated and following in COPULAS and following not in _VERBS | {"of", "in", "for", "as"}
         if self._unknown or (attribute and _SIGN_OF[word] < 0):
             return UNSURE
         return self._with_others(place, word)

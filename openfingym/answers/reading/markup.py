@@ -84,7 +84,7 @@ def without_latex(text: str) -> str:
 def without_markdown(text: str) -> str:
     """A text without the signs of Markdown for bold and italic letters, code and headings."""
     # Two stars between numbers are a power.
-    text = re.sub(r"(?<=10)\*\*(?=[+-]?[0-9]{1,2}(?![0-9*]))", "^", text)
+    text = re.sub(r"(?<=10)\*\*(?=\(?[+-]?[0-9]{1,2}(?![0-9*]))", "^", text)
     text = _MARKDOWN.sub("", text)
     return _ITALIC.sub(lambda match: match[1] or match[2], text)
 

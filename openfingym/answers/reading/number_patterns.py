@@ -149,7 +149,7 @@ STATED_SCALE = re.compile(
     re.IGNORECASE,
 )
 """Words that say in what other numbers of a text are."""
-POWER = re.compile(r" ?[×x*·⋅] ?10 ?(?:\^ ?[{(]? ?([+-]?[0-9]{1,2}) ?[)}]?|\*\*\(?([+-]?[0-9]{1,2})\)?)(?![0-9.])")
+POWER = re.compile(r" ?[×x*·⋅] ?10 ?\^ ?[{(]? ?([+-]?[0-9]{1,2}) ?[)}]?(?![0-9.])")
 """A power of ten behind a number, as in 6.257 × 10^7."""
 OWN_POWER = re.compile(r"\^[{(]? ?([+-]?[0-9]{1,2}) ?[)}]?(?![0-9.])")
 """The exponent of a 10."""

@@ -185,7 +185,7 @@ def together(sign: str, doubt: Doubt, before: Said, behind: Said) -> tuple[int, 
     words = before.direction or behind.direction
     opposed = before.direction * behind.direction < 0
     if sign == "-":
-        rises = (before.direction > 0 and not before.noun) or (behind.direction > 0 and not behind.noun)
+        rises = (before.direction > 0 and not before.noun) or behind.direction > 0
         return 0, "sign" if rises else doubt
     if sign == "+":
         return (0, "sign") if words < 0 else (1, doubt)

@@ -49,7 +49,7 @@ def suffix_of(text: str, at: int) -> Suffix:
     if at == len(text):
         return Suffix(at)
     if ten := POWER.match(text, at):
-        scale, at, power = Decimal(1).scaleb(int(ten[1] or ten[2])), ten.end(), True
+        scale, at, power = Decimal(1).scaleb(int(ten[1])), ten.end(), True
     # "million of US dollars" has four words.
     for _ in range(4):
         match = TOKEN.match(text, at)

@@ -72,11 +72,13 @@ def rows_of(text: str, names: Sequence[str]) -> Rows:
     """
     # From the form that says most of its structure to the one that says least; the first that fits is taken.
     document = json_of(text)
-    if document is not None and (rows := _json_rows(document, names)) is not None:
-        return Rows(rows, sure=True)
+    if document is not None:
+        found = _json_rows(document, names)
+        # JSON of another form has no lines that could be read as rows.
+        return Rows([(text,)], sure=False) if found is None else Rows(found, sure=True)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     # Rows of Markdown may lack the bars at both ends.
-    if sum(line.count("|") >= len(names) - (len(names) > 1) and "|" in line for line in lines) > 1:
+    if sum(line.count("|") >= max(1, len(names) - 1) for line in lines) > 1:
         return _markdown(lines, names)
     # Lines without a bullet introduce the list, or follow it.
     bulleted = [line for line in lines if _BULLET.match(line)]

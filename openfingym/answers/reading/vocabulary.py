@@ -86,7 +86,7 @@ LEVELS = words(
 OPENERS = words(
     """
     after before despite because while whereas when where which who whose if unless although though since until amid
-    following excluding including without versus vs vs. but and or nor so due thanks given considering except
+    following excluding including without versus vs but and or nor so due thanks given considering except
     although however followed compared against with
     """
 )
@@ -101,16 +101,17 @@ COPULAS = words(
     dividend dividends cost costs expense expenses point points share shares stake stakes weight weights
     contribution performance correlation beta alpha duration returned yielded delivered generated earned paid made
     saw showed shows amounted came comes stands represents represented calculated computed estimated forecast
-    prediction projected expected implies implied meaning means therefore thus hence i.e. ie namely become became
+    prediction projected expected implies implied meaning means therefore thus hence become became
     gives gave get got equates
     """
 )
 """Words that state a number without saying that anything moved by it."""
 FILLERS = words(
     """
+    i.e ie namely
     the a an its their his her our your this that these those it they he she we you there here all both each every
     any some such same other another own one first second third fourth last next previous prior past current latest
-    recent new old final exact precise actual respective about approximately approx approx. around roughly circa ca
+    recent new old final exact precise actual respective about approximately approx around roughly circa ca
     some just only exactly precisely nearly almost about net gross total overall annual annualized annualised
     quarterly monthly weekly daily yearly year-on-year year-over-year yoy quarter-on-quarter quarter-over-quarter
     qoq month-on-month month-over-month mom ytd year-to-date diluted basic adjusted operating pretax pre-tax
@@ -124,7 +125,7 @@ FILLERS = words(
     minute minutes period periods session sessions term terms date dates time times today yesterday tomorrow monday
     tuesday wednesday thursday friday saturday sunday january february march april june july august september
     october november december jan feb mar apr jun jul aug sep sept oct nov dec fiscal calendar fy h q fy's ended
-    ending annum p.a. p.a pa yr qtr company companies firm firms bank banks fund funds stock stocks index indices
+    ending annum p.a pa yr qtr company companies firm firms bank banks fund funds stock stocks index indices
     market markets economy economies government country countries group groups business businesses segment segments
     product products customer customers shareholder shareholders investor investors holder holders attributable
     common preferred ordinary stockholders owner owners parent employees unit units item items line statement

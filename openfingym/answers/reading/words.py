@@ -113,9 +113,9 @@ def english(body: str) -> tuple[Decimal, Decimal] | None:
 
 
 def _whole(text: str) -> tuple[int, int] | None:
-    """Read a whole number in Chinese numerals, as :func:`chinese` does; None if two digits follow each other."""
+    """Read a whole number in Chinese numerals, as :func:`chinese` does; None if they are two numbers."""
     # A section is a number below 10,000: digits, each before its power of ten; 万 and 亿 close it.
-    total, section, digit, last, smallest = 0, 0, None, 1, 10**17
+    total, section, digit, last, smallest, ten = 0, 0, None, 1, 10**17, 10**4
     for char in text:
         if char in _DIGITS:
             # A zero only fills a gap, as in 一百零五.
@@ -123,15 +123,21 @@ def _whole(text: str) -> tuple[int, int] | None:
                 return None
             digit, last = _DIGITS[char], 1
         elif char in _TENS:
+            # Powers of ten only fall: 五十六十 are two numbers.
+            if _TENS[char] >= ten:
+                return None
+            ten = _TENS[char]
             # Without a digit before it, 十 is ten.
             section, digit, last = section + (1 if digit is None else digit) * _TENS[char], None, _TENS[char]
         else:
             size = _MYRIADS[char]
+            if size == smallest:
+                return None
             section += digit or 0
             # A larger word multiplies all that was before it: 一万亿 is 10,000 times 亿.
             if size > smallest and total:
                 total = (total + section) * size
             else:
                 total += (section or 1) * size
-            section, digit, last, smallest = 0, None, size, size
+            section, digit, last, smallest, ten = 0, None, size, size, 10**4
     return total + section + (digit or 0), last

@@ -91,11 +91,47 @@ def test_an_end_of_a_range_is_not_right(value: str, answer: str) -> None:
         "as of March 4, 2024",
         "2024年3月4日收盘后",
         "reported by Reuters on 2024-03-04",
+        "In the first quarter of 2024, on March 4, 2024",
         "The filing is dated March 4, 2024, and nothing else is.",
     ],
 )
 def test_a_date_with_other_words_is_right(answer: str) -> None:
     assert decide(date("2024-03-04"), answer).outcome == "right"
+
+
+@pytest.mark.parametrize(
+    ("value", "answer", "outcome"),
+    [
+        ("2024-03-04", "March 4", "undecided"),  # of which year is not said
+        ("2024-03-04", "March 5", "wrong"),
+        ("2024-03-04", "2024-03", "wrong"),
+        ("2024-04", "2024-04-05", "right"),
+        ("2024-04", "Q2 2024", "wrong"),
+        ("2024-04", "H1 2024", "wrong"),
+        ("2024-Q2", "April 2024", "wrong"),
+        ("2024-Q2", "H1 2024", "wrong"),
+        ("2024", "Q2 2024", "right"),
+        ("2024", "first half: H1 2023", "wrong"),
+        ("2024", "FY2024, Q2 2023", "wrong"),
+        ("2024", "FY2024 or Q2 2023", "undecided"),
+        *(("2024-01", form, "right") for form in ("January 2024", "2024年1月", "2024-01", "Jan. 2024")),
+        *(("2024-12", form, "right") for form in ("December 2024", "2024年12月", "2024-12", "Dec 2024")),
+        *(("2024-Q1", form, "right") for form in ("first quarter of 2024", "2024年第一季度", "Q1 2024", "2024Q1")),
+        *(
+            ("2024-Q2", form, "right")
+            for form in ("second quarter of 2024", "2024年第二季度", "2024年2季度", "2024 Q2")
+        ),
+        *(("2024-Q3", form, "right") for form in ("third quarter of 2024", "2024年第三季度", "Q3 FY2024")),
+        *(("2024-Q4", form, "right") for form in ("fourth quarter of 2024", "2024年第四季度", "Q4 2024")),
+        *(("2024-H1", form, "right") for form in ("2024年上半年", "H1 2024", "2024H1")),
+        *(("2024-H2", form, "right") for form in ("2024年下半年", "H2 2024")),
+        *(("2024", form, "right") for form in ("FY24", "fiscal 2024", "2024年", "2024年度")),
+        *(("2024-01-31", form, "right") for form in ("31 January 2024", "31/01/2024", "20240131", "2024年1月31日")),
+        *(("2024-02-29", form, "wrong") for form in ("2024-02-28", "2023-02-29", "20240230", "29/02/2023")),
+    ],
+)
+def test_how_fine_a_date_has_to_be(value: str, answer: str, outcome: str) -> None:
+    assert decide(date(value), answer).outcome == outcome
 
 
 @settings(max_examples=150, deadline=None)

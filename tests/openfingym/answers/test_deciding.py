@@ -84,6 +84,12 @@ RIGHT = [
         "最终答案：62.57 百万美元",
         "答案是62.57。",
         "62.57 million USD\n\nSource: 10-K, page 45; 58.1 in the year before.",
+        "I first found 58.1. The answer is 62.57.",
+        "58.1 was the first figure.\nResult: 62.57",
+        "先是58.1，后来改了。答案是62.57。",
+        "先是58.1。最终结果：62.57",
+        "word " * 10_000 + "\nFinal answer: 62.57",
+        "\\textbf{\\text{62.57}} million",
     )
 ]
 RIGHT += [
@@ -149,6 +155,31 @@ RIGHT += [
     (DROPS, "2020-03-09: 85, 2020-08-11: 115, 2021-01-08: 65"),
     (DROPS, "2020-03-09: $85; 2020-08-11: $115; 2021-01-08: $65."),
     (DROPS, "- March 9, 2020: 85\n- August 11, 2020: 115\n- January 8, 2021: 65"),
+    (DROPS, '{"rows": [["2020-03-09", 85], ["2020-08-11", 115], ["2021-01-08", 65]]}'),
+    (DROPS, '[{"d": "2020-03-09", "x": 85}, {"d": "2020-08-11", "x": 115}, {"d": "2021-01-08", "x": 65}]'),
+    (DROPS, '{"2020-03-09": 85, "2020-08-11": 115, "2021-01-08": 65}'),
+    (DROPS, '["2020-03-09: 85", "2020-08-11: 115", "2021-01-08: 65"]'),
+    (DROPS, "2020-03-09 | 85\n2020-08-11 | 115\n2021-01-08 | 65"),
+    (DROPS, "| drop | date |\n|---|---|\n| 85 | 2020-03-09 |\n| 115 | 2020-08-11 |\n| 65 | 2021-01-08 |"),
+    (DROPS, "| # | date | drop |\n|---|---|---|\n|1| 2020-03-09 | 85 |\n|2| 2020-08-11 | 115 |\n|3| 2021-01-08 | 65 |"),
+    (DROPS, "| date | fall |\n|---|---|\n| 2020-03-09 | 85 |\n| 2020-08-11 | 115 |\n| 2021-01-08 | 65 |"),
+    (DROPS, "| drop | n | date |\n|---|---|---|\n| 85 |1| 2020-03-09 |\n| 115 |2| 2020-08-11 |\n| 65 |3| 2021-01-08 |"),
+    (DROPS, "| date | drop |\n| 2020-03-09 | 85 |\n| 2020-08-11 | 115 |\n| 2021-01-08 | 65 |"),
+    (DROPS, "date, drop\n2020-03-09, 85\n2020-08-11, 115\n2021-01-08, 65"),
+    (DROPS, "The drops were:\n2020-03-09, 85\n2020-08-11, 115\n2021-01-08, 65"),
+    (PROVINCES, "The provinces:\nHebei\nLiaoning\nJiangsu\nShandong"),
+    (PROVINCES, "province\nHebei\nLiaoning\nJiangsu\nShandong"),
+    (PROVINCES, "| province |\n|---|\n| Hebei |\n| Liaoning |\n| Jiangsu |\n| Shandong |"),
+    (PROVINCES, "1. Hebei (since 1928)\n2. Liaoning - in the north\n3. Jiangsu: 80 million\n4. Shandong"),
+    (one("yes_no", True), '{"value": true}'),
+    (one("yes_no", False), "[false]"),
+    (one("number", 1234.56, "EUR"), "1.234,56 EUR"),
+    (one("number", 1234.56, "EUR"), "1 234,56"),
+    (one("number", 1234.56, "EUR"), "1'234.56"),
+    (one("number", 1234567.0), "12,34,567"),
+    (one("number", 1234567.0), "1'234'567"),
+    (one("number", 113.25), "113'08"),
+    (one("number", 113.265625), "113'08+"),
     (DROPS, '```json\n[["2020-03-09", 85], ["2020-08-11", 115], ["2021-01-08", 65]]\n```'),
 ]
 
@@ -226,6 +257,7 @@ WRONG += [
     (one("yes_no", True), "No."),
     (one("yes_no", True), "yes or no"),
     (BANK, "Industrial and Commercial Bank of China"),
+    (one("text", "Bank of China", choices=("Bank of China Hong Kong",)), "It is Bank of China Hong Kong, as stated."),
     (BANK, "Bank of China or Agricultural Bank of China"),
     (KUNMING, "Kunming; 1827"),
     (PRICES, "112.91; 114.67; 112.66; -0.47%"),
@@ -235,6 +267,10 @@ WRONG += [
     (PROVINCES, "Hebei, Liaoning, Jiangsu, Shandong, Shandong"),
     (DROPS, "2020-08-11, 115\n2020-03-09, 85\n2021-01-08, 65"),
     (DROPS, "2020-03-09, 85\n2020-08-11, 115\n2021-01-08, 66"),
+    (
+        DROPS,
+        "| date | old | new |\n|---|---|---|\n| 2020-03-09 |9| 85 |\n| 2020-08-11 |9| 115 |\n| 2021-01-08 |9| 65 |",
+    ),
     (DROPS, "unknown"),
     (DROPS, "[]"),
 ]
@@ -270,12 +306,16 @@ def test_a_right_answer_in_any_form_is_right(reference: Reference, answer: str) 
 
 @pytest.mark.parametrize(("reference", "answer"), WRONG)
 def test_a_wrong_answer_or_a_hedge_is_wrong(reference: Reference, answer: str) -> None:
-    assert decide(reference, answer).outcome == "wrong", decide(reference, answer)
+    verdict = decide(reference, answer)
+    assert verdict.outcome == "wrong", verdict
+    assert verdict.state in {"answered", "empty", "declined", "ambiguous", "unreadable"}
 
 
 @pytest.mark.parametrize(("reference", "answer"), NOT_RIGHT)
 def test_what_a_rule_cannot_tell_is_not_right(reference: Reference, answer: str) -> None:
-    assert decide(reference, answer).outcome != "right"
+    verdict = decide(reference, answer)
+    assert verdict.outcome != "right"
+    assert verdict.state in {"answered", "empty", "declined", "ambiguous", "unreadable"}
 
 
 @pytest.mark.parametrize(
@@ -290,6 +330,7 @@ def test_what_a_rule_cannot_tell_is_not_right(reference: Reference, answer: str)
         ("over 62.57", "ambiguous"),
         ("A short report about nothing in particular.", "unreadable"),
         ("word " * 10_000, "unreadable"),
+        ("Final answer: 62.57. Final answer: 63.12", "ambiguous"),
         ("63.12", "answered"),
     ],
 )
@@ -398,6 +439,43 @@ def test_no_text_of_what_answers_are_made_of_raises(shards: list[str], reference
     assert decide(reference, "".join(shards)).outcome in {"right", "wrong", "undecided"}
 
 
+@pytest.mark.parametrize(
+    ("reference", "answer", "decided"),
+    [
+        (DROPS, "2020-03-09, 85\n2020-08-11, 115", "wrong rows"),
+        (DROPS, '{"date": "2020-03-09", "drop": 85}', "wrong rows"),
+        (DROPS, "- 2020-03-09, 85", "wrong rows"),
+        (DROPS, "[[null, null]]", "wrong empty"),
+        (DROPS, "2020-03-09, 85\n2020-08-11, 115\n2021-01-08", "wrong absent"),
+        (DROPS, "2020-03-09, 85\n2020-08-11, " + "then " * 30, "undecided none"),
+        (DROPS, "85 in March, 115 in August, 65 in January", "undecided none"),
+        (DROPS, "We looked at all of it,\nand one was large", "undecided none"),
+        (DROPS, '{"data": {"2020-03-09": 85}}', "undecided none"),
+        (DROPS, str([{"d": "2020-03-09", "x": 85, "y": 1}] * 3).replace("'", '"'), "undecided none"),
+        (DROPS, '[["2020-03-09", 85], ["2020-08-11", 115], ["2021-01-08", null]]', "wrong absent"),
+        (
+            DROPS,
+            str([{"date": "2020-03-09", "Date": "2020-03-10", "drop": 85}] * 3).replace("'", '"'),
+            "undecided none",
+        ),
+        (
+            DROPS,
+            "| date | drop |\n|---|---|\n| 2020-03-09 | 85 |\n| 2020-08-11 | 115 |\n| 2021-01-08 |",
+            "wrong absent",
+        ),
+        (PROVINCES, "Hebei; Liaoning", "wrong rows"),
+        (PROVINCES, "word " * 90 + "Hebei, Liaoning", "undecided none"),
+        (PROVINCES, "Hebei, Liaoning, Jiangsu, Anhui", "undecided none"),
+        (one("yes_no", True), '{"value": false}', "wrong absent"),
+        (one("yes_no", True), '{"value": null}', "wrong absent"),
+    ],
+)
+def test_whether_rows_lack_or_cannot_be_told(reference: Reference, answer: str, decided: str) -> None:
+    verdict = decide(reference, answer)
+    assert f"{verdict.outcome} {verdict.rule}" == decided, verdict
+    assert verdict.state in ({"empty"} if verdict.rule == "empty" else {"answered", "unreadable"})
+
+
 def test_why_an_answer_is_wrong_is_said_in_words() -> None:
     values = (("number", 4.0), ("date", "2024-03-15"), ("yes_no", True))
     assert [decide(one(kind, value), "nothing of the sort here").reason for kind, value in values] == [
@@ -423,6 +501,7 @@ def test_a_value_in_words_of_doubt_beside_the_json_is_another_answer(beside: str
     answer = '{"revenue": "62.57 million USD", "net income": "-3.4 million USD"}'
     for text in (f"{answer}\n{beside}", f"{beside}\n{answer}"):
         assert decide(Reference((revenue, income)), text).outcome == outcome
+        assert decide(Reference((revenue, income)), text.replace("3.4", "3.5")).outcome == "wrong"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,10 @@ def test_there_are_the_eleven_rules_of_the_guide() -> None:
 def test_a_rule_finds_the_guides_bad_example_and_not_its_good_one(rule: GuideRule) -> None:
     assert rule.name in rules(rule.bad)
     assert rule.name not in rules(rule.good)
+    for finding in lint(rule.bad, None):
+        assert finding.severity in {"error", "warning"}
+        assert finding.found in rule.bad
+        assert len(finding.advice) > 10
 
 
 PUBLISHED = """\
@@ -44,10 +48,40 @@ def test_published_questions_pass(text: str) -> None:
             "What was Apple's total debt in 2022, in million USD, rounded to the nearest integer?",
             {"fiscal-year", "timing"},
         ),
+        ("What was Apple's net income as of June 30, 2023, in million USD, rounded to two decimals?", {"timing"}),
     ],
 )
 def test_other_questions_do_not(text: str, found: set[str]) -> None:
     assert found <= rules(text)
+
+
+def test_what_is_asked_for_needs_no_more_words() -> None:
+    """A count needs no rounding and no unit, a date neither, and what is named as the reference has it is clear."""
+    cuts = "How many times did the Federal Reserve cut its rate in calendar year 2024?"
+    assert not rules(cuts)
+    assert not rules("What was the total of rate cuts in 2024?", Reference((Part("cuts", "number", 3.0, decimals=0),)))
+    counted = Reference((Part("day", "date", "2024-03-15"), Part("cuts", "number", 3.0, decimals=0)))
+    assert not {"precision", "unit"} & rules("Which day had the highest total, and what was it?", counted)
+    both = Reference((Part("day", "date", "2024-03-15"), Part("price", "number", 5.0)))
+    assert {"precision", "unit"} <= rules("Which day had the highest close, and what was it?", both)
+    assert {"precision", "unit"} <= rules("What was the yield?")
+    assert not {"precision", "unit"} & rules("Who was the chair of the Federal Reserve?")
+    assert not {"precision", "unit"} & rules("Which company had the highest revenue?")
+    assert "rmb" not in rules("What was the onshore USD to RMB exchange rate, rounded to two decimals?")
+
+
+def test_an_item_is_called_as_the_reference_calls_it() -> None:
+    question = "What was Apple's basic earnings per share for fiscal year 2023, in USD, rounded to two decimals?"
+    for name, found in (("EPS", False), ("earnings per share", False), ("net income", True), ("Net Income", True)):
+        assert ("item-naming" in rules(question, Reference((Part(name, "number", 6.13, "USD"),)))) == found, name
+    assert "item-naming" in rules("What was Apple's profit?", Reference((Part("EPS", "number", 6.13, "USD"),)))
+
+
+def test_a_flow_is_asked_for_over_a_period() -> None:
+    end = "rounded to two decimal places, in million USD"
+    assert "timing" in rules(f"What was Apple's net income as of June 30, 2023, {end}?")
+    assert "timing" not in rules(f"What was Apple's net income as of the quarter ended June 30, 2023, {end}?")
+    assert "timing" not in rules(f"What was Apple's net income as reported for fiscal year 2023, {end}?")
 
 
 def test_a_reference_tells_what_kind_of_answer_is_asked_for() -> None:

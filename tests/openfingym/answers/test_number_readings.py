@@ -27,6 +27,126 @@ def outcomes(answer: str, *references: Reference) -> str:
 @pytest.mark.parametrize(
     ("answer", "fell_rose"),
     [
+        *(
+            (text, "rw")
+            for text in (
+                "a decline in profit of 0.59%",
+                "swung to a loss of 0.59%",
+                "profit fell 0.59%",
+            )
+        ),
+        *(
+            (text, "rw")
+            for text in (
+                "negative growth 0.59%",
+                "two 0.59% cuts",
+                "0.59% quickly decline",
+            )
+        ),
+        *(
+            (text, "rw")
+            for text in (
+                "0.59% less",
+                "0.59% down from May",
+                "It fell by 0.59% and then rose",
+            )
+        ),
+        *((text, "rw") for text in ("the rate decreased 0.59%",)),
+        *(
+            (text, "wr")
+            for text in (
+                "The index, which had fallen in May, rose by 0.59%",
+                "zork: 0.59%",
+                "0.59% more",
+            )
+        ),
+        *(
+            (text, "wr")
+            for text in (
+                "swung from a loss to a gain of 0.59%",
+                "slower growth of 0.59%",
+                "Zork 0.59%",
+            )
+        ),
+        *(
+            (text, "wr")
+            for text in (
+                "The higher rate equals 0.59%",
+                "0.59% is what it fell",
+                "changed growth of 0.59%",
+            )
+        ),
+        *(
+            (text, "wr")
+            for text in (
+                "0.59 percentage-points",
+                "59 basis-points",
+            )
+        ),
+        *((text, "uw") for text in ("It went from 0.7% to -0.59%",)),
+        *(
+            (text, "uu")
+            for text in (
+                "a rise in losses of 0.59%",
+                "net loss fell 0.59%",
+                "fell after a gain of 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "excluding the loss 0.59%",
+                "following a fall 0.59%",
+                "loss of loss of 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "negative loss of 0.59%",
+                "The lower rate equals 0.59%",
+                "a reduced rate of 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "revenue △0.59%",
+                "fell △ 0.59%",
+                "rate of the △ 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "zork (0.59% in May)",
+                "zorked by 0.59%",
+                "The zork 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "it was zorked 0.59%",
+                "was by 0.59%",
+                "暴跌 zork 0.59%",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "a decline in losses of 0.59%",
+                "0.59% increase decline",
+                "0.59% lower gains",
+            )
+        ),
+        *(
+            (text, "uu")
+            for text in (
+                "-0.59%上涨",
+                "0.59%收窄",
+            )
+        ),
         *((text, "rw") for text in ("–0.59%", "—0.59%", "‒0.59%", "⁻0.59%", "&minus;0.59%", "▼0.59%", "− 0.59 %")),
         *((text, "rw") for text in ("0.59%-", "0.59-%", "( 0.59 )", "(0.59 %)", "(-0.59%)", "Final answer:-0.59%")),
         *((text, "rw") for text in ('{"change": "\\u22120.59%"}', "down 0.59% (59 bps)", "-0.59% (59 basis points)")),
@@ -63,6 +183,51 @@ def outcomes(answer: str, *references: Reference) -> str:
             for text in ("fell zork 0.59%", "0.59% zork decline", "指数暴走0.59%", "fiel um 0,59 %", "moved 0.59%")
         ),
         *(
+            (text, "rw")
+            for text in ("declined by approx. 0.59%", "fell ca. 0.59%", "minus approx. 0.59%", "fell in Dec. 0.59%")
+        ),
+        *((text, "rw") for text in ("It fell, i.e. 0.59%", "0.59% In The Red", "0.59% lower from May to June")),
+        *((text, "rw") for text in ("(5.9) × 10^-1", "0.59% stock market decline")),
+        *((text, "wr") for text in ("It rose approx. 0.59%", "approx. 0.59%", "+ 0.59%", '"0.59%" in May', "0.59%) m")),
+        *(
+            (text, "wr")
+            for text in ("It fell; it was 0.59%", "It fell in May! Then 0.59%", "dropped, but gained 0.59%")
+        ),
+        *((text, "wr") for text in ("dropped although it gained 0.59%", "The zorked value was 0.59%")),
+        *((text, "wr") for text in ("0.59% as the index fell", "increased profit 0.59%", "revised growth in 0.59%")),
+        *((text, "wr") for text in ("0.59%, a rise", "0.59% increase (in the index)", "0.59% into the black")),
+        *(
+            (text, "rw")
+            for text in ("亏损率为0.59%", "the 指数 fell 0.59%", "净流出0.59%", "0.59% 的年度跌幅", "0.59%(下跌)")
+        ),
+        *(
+            (text, "wr")
+            for text in ("指数上涨至0.59%", "下跌至0.59%", "下跌，随后上涨0.59%", "净流入0.59%", "0.59%左右")
+        ),
+        *(
+            (text, "wr")
+            for text in ("0.59%，同比下跌", "0.59%的涨幅", "0.59%同比增长", "上涨了大约0.59%", "指数为0.59%")
+        ),
+        *(
+            (text, "uu")
+            for text in ("同比变动0.59%", "跌幅收窄0.59%", "先涨后跌0.59%", "指数fell 0.59%", "下跌zork0.59%")
+        ),
+        *((text, "uu") for text in ("0.59%的变动", "0.59%奇怪", "上涨-0.59%", "上涨亏损0.59%", "亏损增加0.59%")),
+        *((text, "wu") for text in ("0.59% down from 0.7%", "0.59%, down from 0.7%", "0.59% down from 7%")),
+        *((text, "wu") for text in ("0.59%, a decline from 0.7%",)),
+        *(
+            (text, "uu")
+            for text in ("fell... 0.59%", "Decline\n\n0.59%", "fell → 0.59%", "[fell] 0.59%", "(negative) 0.59%")
+        ),
+        *((text, "uu") for text in ("negative; 0.59%", "0.59%, negative", "0.59% - negative", "0.59%; a decline")),
+        *((text, "uu") for text in ("0.59% | decline", "0.59%\ndecline", "0.59% [down]", "0.59%，下跌")),
+        *((text, "uu") for text in ("0.59%, a decline", "0.59%, which is a sharp drop on the year before")),
+        *((text, "uu") for text in ("changed in value 0.59%", "Mzd. 0.59%", "-0.59% higher", "0.59% zork increase")),
+        *(
+            (text, "uu")
+            for text in ("a growth of 0.59% to the downside", "0.59% × 3", "0.59%) million", "a gain revised 0.59%")
+        ),
+        *(
             (text, "uu")
             for text in ("was off 0.59%", "The reduced figure was 0.59%", "fell +0.59%", "0.59% -", "by 0.59%")
         ),
@@ -91,6 +256,17 @@ def test_which_sign_an_answer_says(answer: str, fell_rose: str) -> None:
             for text in ("Net income (loss) was 3.4 million", "net profit of $3.4 million", "a surplus of 3.4 million")
         ),
         *((text, "wr") for text in ("The loss-making firm reported net income of $3.4 million", "3.4 million profit")),
+        *(
+            (text, "rw")
+            for text in ("净亏损达到340万美元", "净盈利-340万美元", "净盈利为-340万美元", "340万美元的亏损")
+        ),
+        *(
+            (text, "uu")
+            for text in ("亏损减少340万美元", "-340万美元盈利", "亏损扩大至340万美元", "亏损由盈利转为340万美元")
+        ),
+        *((text, "rw") for text in ("Net loss approx. $3.4 million", "3.4 million (loss)")),
+        *((text, "wr") for text in ("higher profits of $3.4 million", "3.4 million, a decline of 12%")),
+        *((text, "uu") for text in ("Lower profits of $3.4 million", "net income ($3.4)", "3.4 million, a loss")),
         *((text, "uu") for text in ("Net income (3.4)", "revenue 70; net income (3.4)")),
         *((text, "wr") for text in ("Net income was 3.4 million (3,400,000)",)),
         *((text, "uu") for text in ("reduced its loss by 3.4 million", "narrowed its loss to 3.4 million")),
@@ -142,6 +318,11 @@ def test_losses_and_profits(answer: str, loss_profit: str) -> None:
             (text, "uu")
             for text in ("62.57.1", "62.57 units", "62.57 months", "62.57^2", "zork62.57", "62.57 zork million")
         ),
+        *((text, "wr") for text in ("in millions of USD: 62.57 billion", "US$62.57 billion in total")),
+        *((text, "rw") for text in ("GDP 62.57 million", "Revenue in France: 62.57 million", "62.57*10**(6) USD")),
+        *((text, "rr") for text in ("EPS 62.57", "Revenue in France: 62.57", "in sales: 62.57")),
+        *((text, "ww") for text in ("62.57 million ±5%", "62.57 ± 5%")),
+        *((text, "uw") for text in ("Revenue rose from 57.12 to 62.57 million",)),
         *((text, "uu") for text in ("All figures are in billions of dollars. Revenue: 62.57",)),
     ],
 )
@@ -175,6 +356,10 @@ def test_which_scale_and_unit_an_answer_says(answer: str, million_billion: str) 
             "Revenue fell to $62.57 million",
             "$62.57 million, excluding one-time items",
             "It was 62.57 million – a record",
+            "62.57 last year",
+            "62.57 million, a decline on the year before",
+            "Decline\n\n62.57 million",
+            "62.57 million; the margin of error is ±5%",
         ),
     ],
 )
@@ -199,12 +384,51 @@ def test_usual_forms_of_a_right_amount(answer: str) -> None:
         (one(25, "basis points", "change", 0), ("25 bp",), ("no change", "flat", "-25")),
         (one(0, "million USD", "revenue", 0), ("0",), ("no change", "0 zork")),
         (one(3, None, "months", 0), ("3 months", "3", "3个月"), ("4 months",)),
-        (one(12, None, "count", 0), ("12", "12 restaurants", "12 companies", "12 cuts"), ("-12", "13 banks")),
+        (
+            one(12, None, "count", 0),
+            (
+                "12",
+                "12 restaurants",
+                "12 companies",
+                "12 cuts",
+                "12个",
+                "12家公司",
+                "Amounts are in millions of dollars. 12 restaurants",
+            ),
+            ("-12", "13 banks", "12 × 3x", "12奇"),
+        ),
+        (one(-12, None, "change", 0), ("12 vehicle decline", "-12"), ("12 vehicle increase", "12")),
+        (one(-12, None, "Change", 0), ("12 fewer", "-12"), ("12", "a gain of 12")),
+        (one(81, "USD", "Daily Drop", 0), ("-81", "81", "fell by 81"), ("rose by 81",)),
+        (one(7.1905, None, "rate", 4), ("1 USD = 7.1905 CNY", "7.1905"), ("1 USD = 7.1906 CNY", "1")),
+        (one(593.4, "basis points", decimals=None), ("5.93%", "593 bps"), ("5.92%", "5.94%", "594")),
     ],
 )
 def test_other_forms(truth: Reference, right: tuple[str, ...], wrong: tuple[str, ...]) -> None:
     assert {answer: outcomes(answer, truth) for answer in right} == dict.fromkeys(right, "r")
     assert "r" not in {outcomes(answer, truth) for answer in wrong}
+
+
+def test_ranges_and_shares_of_a_right_number() -> None:
+    between = Reference((Part("rate", "number", 62.5, rule="between", low=62.0, high=63.0),))
+    relative = Reference((Part("rate", "number", 100.0, rule="relative", tolerance=0.01),))
+    zero = Reference((Part("rate", "number", 0.0, rule="relative", tolerance=0.01, accept=(5.0,)),))
+    for truth, right, wrong in (
+        (
+            between,
+            ("62", "63", "62.5"),
+            ("between 62.2 and 62.8", "62.2-62.8", "62.2 to 62.8", "62.2~62.8", "61.9", "63.1"),
+        ),
+        (relative, ("100.9", "99.1", "100"), ("101", "99", "102")),
+        (zero, ("0", "5"), ("0.001", "4", "0.01")),
+    ):
+        assert {answer: outcomes(answer, truth) for answer in right} == dict.fromkeys(right, "r")
+        assert {answer: outcomes(answer, truth) for answer in wrong} == dict.fromkeys(wrong, "w")
+    assert [outcomes(answer, zero) for answer in ("0 zork", "5 zork", "7 zork")] == ["u", "u", "w"]
+
+
+def test_the_name_of_a_change_may_begin_with_a_capital() -> None:
+    assert [outcomes("They flurb 12", one(12, None, name, 0)) for name in ("Net Income", "change", "Count")] == [*"uur"]
 
 
 def test_other_units_of_time_are_not_right() -> None:
@@ -288,6 +512,7 @@ def test_a_number_is_said_again_or_made_of_two_only_in_forms_that_are_known() ->
     for answer, said in (("3亿5000万美元", 350.0), ("3亿5亿美元", None), ("5000万3亿美元", None)):
         for value in (300.0, 350.0, 500.0, 800.0):
             assert (outcomes(answer, one(value, "million USD", "revenue")) == "r") == (value == said)
+    assert outcomes("12亿3400万元", one(1234.004, "million CNY", decimals=None)) == "r"
     balance = one(-62.57, "USD", "balance")
     for answer, outcome in (("62.57-$", "r"), ("62.57-", "r"), ("62.57-€", "w"), ("62.57-%", "w")):
         assert outcomes(answer, balance) == outcome, answer

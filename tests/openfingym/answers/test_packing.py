@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openfingym.answers import pack, unpack
+from openfingym.answers import pack, unpack, unpack_rows
 from openfingym.errors import UsageError
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=100)
@@ -34,3 +34,11 @@ def test_numbers_that_are_no_text_are_refused(broken: float) -> None:
     row[1] = broken
     with pytest.raises(UsageError, match="no packed text"):
         unpack(row)
+
+
+def test_texts_of_any_length_stand_in_rows_of_one_table() -> None:
+    texts = ["62.57", "", "a longer answer, in 亿元", "x" * 40]
+    assert unpack_rows(np.stack([pack(text, 10) for text in texts])) == texts
+    for shape in ((10,), (2, 10, 1), ()):
+        with pytest.raises(UsageError, match="no packed text"):
+            unpack_rows(np.zeros(shape))

@@ -45,6 +45,9 @@ def test_an_agent_is_told_the_form_in_words() -> None:
 def test_the_scale_is_read_from_the_unit() -> None:
     scales = {"million USD": 1e6, "亿元": 1e8, "%": 0.01, "basis points": 0.0001, "USD per ounce": 1.0, "万亿元": 1e12}
     scales |= {"billions of dollars": 1e9, "thousand shares": 1e3, "CNY per USD": 1.0, "个百分点": 0.01, "years": 1.0}
+    scales |= {"USD/million barrels": 1.0, "dollars per thousand cubic feet": 1.0, "m": 1.0, "百万元": 1e6, "": 1.0}
+    scales |= dict.fromkeys(("pct", "ppts", "pp", "percentage points", "百分点", "퍼센트"), 0.01)
+    scales |= dict.fromkeys(("bp", "bips", "个基点"), 0.0001) | {"‰": 0.001, "crore": 1e7, "lakh": 1e5, "천만": 1e7}
     assert {unit: Part("x", "number", 1.0, unit).scale for unit in scales} == scales
 
 
@@ -65,6 +68,7 @@ def test_the_scale_is_read_from_the_unit() -> None:
         ({"type": "number", "value": 1.0, "decimals": 13}, "expected 0 to 12"),
         ({"type": "number", "value": 1.0, "decimals": -1}, "expected 0 to 12"),
         ({"type": "number", "value": 1.0, "places": 13}, "expected 0 to 12"),
+        ({"type": "number", "value": 1.0, "places": -1}, "expected 0 to 12"),
         ({"type": "date", "value": "03/04/2024"}, "no date"),
         ({"type": "yes_no", "value": "yes"}, "True nor False"),
         ({"type": "text", "value": " "}, "no text"),
@@ -85,6 +89,11 @@ def test_what_is_no_reference_is_refused(text: str) -> None:
 
 
 def test_the_answer_of_a_reference_is_right() -> None:
+    assert Part("day", "date", "2024-03-15", decimals=0).written() == "2024-03-15"
+    assert (Part("x", "number", 2.675, decimals=2).written(), Part("x", "number", 2.5, decimals=0).written()) == (
+        2.68,
+        2,
+    )
     number, flag = Part("revenue", "number", 62.57, "million USD", decimals=2), Part("raised", "yes_no", False)
     city = Part("city", "text", "Kunming")
     for reference in (

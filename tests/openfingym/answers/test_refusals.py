@@ -98,3 +98,11 @@ def test_a_right_value_beside_words_of_refusal_is_undecided() -> None:
     revenue = Reference((Part("revenue", "number", 62.57, "million USD"),))
     assert decide(revenue, "62.57 million USD; the segments are not disclosed").outcome == "undecided"
     assert decide(Reference((Part("rise", "yes_no", True),)), "Yes, though the rest is unknown").outcome == "undecided"
+
+
+def test_a_refusal_is_quoted_by_its_first_sixty_characters() -> None:
+    refused = "I could not find the revenue of that year in any of the filings that were provided to me"
+    assert refusal(refused) == refused[:60]
+    apology = " ".join(["I'm sorry."] * 9)
+    assert refusal(f" {apology}") == apology[:60]
+    assert refusal("?!") == refusal("") == ""
