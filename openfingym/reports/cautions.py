@@ -103,9 +103,9 @@ def left_outside(outside: Sequence[RolloutResult]) -> Iterator[Caution]:
 
 
 def _receipts(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> Iterator[str]:
-    """Runs that state a score which no receipt backs, although they have one."""
-    scored = [run for group in groups for run in _judged(group) if run.state == "scored" and run.rollout_id in configs]
-    backings = [(run, configs[run.rollout_id].backing) for run in scored]
+    """Runs whose receipt does not back the score that they state, or has a score that they do not state."""
+    every = [run for group in groups for runs in group.tasks.values() for run in runs if run.rollout_id in configs]
+    backings = [(run, configs[run.rollout_id].backing) for run in every if run.state == "scored"]
     if unknown := [(run, backing) for run, backing in backings if backing.state == "unknown key"]:
         agents = _first_of(sorted({run.agent for run, _ in unknown}))
         logs = _first_of(sorted({backing.origin for _, backing in unknown}))
@@ -115,6 +115,15 @@ def _receipts(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> I
         )
     if unread := [(run, backing) for run, backing in backings if backing.state == "unreadable"]:
         yield f"{_runs(len(unread))} {_are(len(unread))} not backed, such as {unread[0][0].path}: {unread[0][1].reason}"
+    # A launcher may call any rollout a failure of its own, and nobody can prove that it was none.
+    if withdrawn := [run for run in every if configs[run.rollout_id].backing.withdrawn]:
+        agents = _first_of(sorted({run.agent for run in withdrawn}))
+        one = len(withdrawn) == 1
+        who = f"{_runs(len(withdrawn))} ({agents}) {'is an error to its' if one else 'are errors to their'} launcher"
+        yield (
+            f"{who}, and in no figure, and {'its receipt says' if one else 'their receipts say'} that the verifier "
+            f"scored {'it' if one else 'them'}: look why, such as whether a bad score was taken away"
+        )
 
 
 def _isolation(groups: Sequence[RunGroup]) -> Iterator[str]:

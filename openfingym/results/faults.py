@@ -18,6 +18,8 @@ SLICE = re.compile(r"[1-9][0-9]{0,8}-[1-9][0-9]{0,8}")
 """How a result states a slice of questions: the first and the last number, as ``1-10``."""
 _TOTALS = ("total", "relative_total", "baseline_total")
 """Numbers that may be missing where the state says so."""
+SCORE_FIELDS = ("total", "relative_total", *INTERVALS)
+"""Fields that only a scored result has."""
 # The totals are left out because the state decides whether they may be missing; the format is checked before all
 # else, and the path is set by whoever reads the folder.
 _TYPES = {
@@ -120,6 +122,8 @@ def fault_of(result: RolloutResult) -> str | None:
         missing = values[name] is None and (result.state != "scored" or name == "baseline_total")
         if not (missing or _is_number(values[name])):
             return f"it is {result.state}, but its {name.replace('_', ' ')} is {str(values[name])[:80]}"
+    if result.state != "scored" and any(values[name] is not None for name in SCORE_FIELDS):
+        return f"it is {result.state}, and states a score, which only a scored result has"
     # Reports take its logarithm, so it must be above 0; below 1 / HUGE its inverse would be beyond every figure.
     if result.state == "scored" and not (result.relative_total or 0.0) > 1.0 / HUGE:
         return f"it is scored, but its relative total is {result.relative_total!r}, expected a number above 0"

@@ -22,8 +22,9 @@ from openfingym.digests import canonical_json, sha256_of
 from openfingym.errors import OpenFinGymError, ReceiptError
 from openfingym.receipts import Receipt
 from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
+from openfingym.results.faults import SCORE_FIELDS
 from openfingym.verifiers.client import VerifierClient
-from openfingym.verifiers.receipt_check import SCORE_FIELDS, check_run
+from openfingym.verifiers.receipt_check import check_run
 from openfingym_verifier import events
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.embedded import EmbeddedVerifier

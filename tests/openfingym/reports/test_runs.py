@@ -63,6 +63,11 @@ def test_a_failure_kept_beside_its_repetition_is_another_run(tmp_path):
         ({"relative_total": None}, "relative total"),
         ({"total": None}, "its total is None"),
         ({"total": True}, "its total is True"),
+        ({"state": "rejected", "boundary": "agent"}, "it is rejected, and states a score"),
+        (
+            {"state": "void", "total": None, "relative_total": None, "relative_interval": [0.1, 0.2]},
+            "it is void, and states a score",
+        ),
         ({"task": None}, "names"),
         ({"model": 7}, "names"),
         ({"metrics": {"mae": "low"}}, "metrics"),
