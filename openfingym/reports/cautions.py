@@ -29,6 +29,7 @@ Concern = Literal[
     "settings",
     "endpoints",
     "tasks",
+    "runs",
     "datasets",
     "environments",
     "questions",
@@ -68,6 +69,7 @@ def cautions_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) ->
         yield from (Caution(kind, "questions", f"On {kind} data {sentence}") for sentence in _slices(mine))
         yield from (Caution(kind, "skill", f"On {kind} data {sentence}") for sentence in _skill(mine))
         yield from (Caution(kind, "tasks", f"On {kind} data {sentence}") for sentence in _tasks(mine))
+        yield from (Caution(kind, "runs", f"On {kind} data {sentence}") for sentence in _seeds(mine))
         yield from (Caution(kind, "datasets", f"On {kind} data {sentence}") for sentence in _datasets(mine))
         yield from (
             Caution(kind, "environments", f"On {kind} data {sentence}") for sentence in _environments(mine, configs)
@@ -262,6 +264,30 @@ def _tasks(groups: Sequence[RunGroup]) -> Iterator[str]:
         yield (
             f"the rows are not of the same tasks, but of {counts[0]} to {counts[-1]} of {len(every)}; "
             "the comparisons in pairs take common tasks alone"
+        )
+
+
+def _seeds(groups: Sequence[RunGroup]) -> Iterator[str]:
+    """Rows that lack a seed or an attempt which others have: whoever removes failures leaves such a gap.
+
+    Runs that failed by no fault of the agent count as there, and tasks that a row lacks wholly are another caution.
+    """
+    found = [
+        (group.row, task, {(run.seed, run.attempt) for run in runs})
+        for group in groups
+        for task, runs in group.tasks.items()
+    ]
+    every = set().union(*(mine for _, _, mine in found))
+    gaps = [(row, task, sorted(every - mine)) for row, task, mine in found if mine != every]
+    if gaps:
+        row, task, lacking = gaps[0]
+        seed, attempt = lacking[0]
+        count = sum(len(missing) for _, _, missing in gaps)
+        named = f"seed {seed}" + (f", attempt {attempt}" if attempt else "")
+        yield (
+            f"the rows are not of the same seeds and attempts: {_runs(count)} that others have {_are(count)} not there "
+            f"(such as {named} of {label(row)} on {task}), and may have been taken away; the comparisons in pairs take "
+            "common seeds alone"
         )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Literal, get_args
 
 from openfingym.reports.datasets import known_tasks
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 Field = Literal["agent", "model", "backend", "isolation", "principal"]
 Row = tuple[str, ...]
 """The values of the fields by which runs are grouped, such as agent and model."""
+SHOWN = 8
+"""Fewest characters of a build's digest that are shown."""
 ALL = "all"
 """Family of the cell over all families."""
 UNKNOWN = "unknown"
@@ -50,16 +53,23 @@ def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGr
     builds: dict[str, set[str]] = defaultdict(set)
     for run in results:
         builds[run.task].add(run.task_digest)
+    lengths = {task: _length(digests) for task, digests in builds.items()}
     groups: dict[tuple[str, Row], dict[str, list[RolloutResult]]] = defaultdict(lambda: defaultdict(list))
     for run in results:
         # Other builds of a task have other hidden data, and scores on slices are of other questions.
-        task = run.task if len(builds[run.task]) == 1 else f"{run.task}@{run.task_digest[:8]}"
+        task = run.task if len(builds[run.task]) == 1 else f"{run.task}@{run.task_digest[: lengths[run.task]]}"
         task += "" if run.slice is None else f" questions {run.slice}"
         groups[run.data_kind, row_of(run, by)][task].append(run)
     return [
         RunGroup(kind, row, {task: tuple(runs) for task, runs in sorted(tasks.items())})
         for (kind, row), tasks in sorted(groups.items(), key=lambda item: (kind_order(item[0][0]), item[0][1]))
     ]
+
+
+def _length(digests: Collection[str]) -> int:
+    """How many characters of some digests, each of which is there once, are shown: as many as tell them apart."""
+    # A build can be made whose digest begins as another's.
+    return next(length for length in count(SHOWN) if len({digest[:length] for digest in digests}) == len(digests))
 
 
 def row_of(run: RolloutResult, by: Sequence[Field]) -> Row:

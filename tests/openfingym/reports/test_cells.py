@@ -131,6 +131,9 @@ def test_families_are_the_catalogues_and_an_unknown_task_is_said_to_be():
     names = ["ou-generation", "amazon-fraud", "equity-trading", "treasury-forecast", "gone"]
     groups = grouped([scored(0.5, task=name) for name in names], BY)
     assert families_of(groups, {}) == {name: known.get(name, UNKNOWN) for name in names}
+    # A build can be made whose digest begins as that of another.
+    near = grouped([scored(0.5), scored(0.4, task_digest="d" * 9 + "e" * 55)], BY)
+    assert [list(group.tasks) for group in near] == [["treasury-forecast@dddddddddd", "treasury-forecast@ddddddddde"]]
     builds = grouped([scored(0.5), scored(0.5, task_digest="e" * 64)], BY)
     assert set(families_of(builds, {}).values()) == {"forecasting"}
 
