@@ -11,7 +11,7 @@ from scipy import stats
 
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.reports.cells import log_penalized
-from openfingym.reports.repeats import Samples, by_seed, difference_of, figure_of, stored_sample
+from openfingym.reports.repeats import Samples, by_seed, difference_of, figure_of, half_width, stored_sample
 from openfingym.results import VERIFIED, read_run
 from tests.openfingym.reports.made import failed, scored, write
 
@@ -69,6 +69,14 @@ def test_a_failure_counts_the_same_on_all_items():
     assert repeats.freedom == 1.0
 
 
+def test_one_answer_under_two_names_differs_by_nothing():
+    a, b = (by_seed([certain(0.5, agent=agent)]) for agent in "ab")
+    found = difference_of(a, b, log_penalized, Samples(lambda run: SAMPLE))
+    assert (found.value, found.shared.error, found.shared.half, found.influence) == (0.0, 0.0, 0.0, None)
+    # Of intervals alone it is not known that the two go wrong together.
+    assert difference_of(a, b, log_penalized, Samples(lambda run: None)).shared.half == pytest.approx(2.0 * HALF)
+
+
 def test_attempts_at_one_seed_are_repeats_and_within_many_seeds_they_are_not():
     one = figure_of(by_seed([certain(0.5, attempt=0), certain(0.6, attempt=1)]), log_penalized)
     (part,) = one.own
@@ -85,3 +93,4 @@ def test_an_interval_that_is_cut_off_at_one_end_counts_by_the_other():
     assert found.shared.half == pytest.approx(math.log(2.0))
     assert figure_of(by_seed([scored(0.5, relative_interval=(0.0, 0.9))]), log_penalized).shared is None
     assert figure_of(by_seed([scored(0.5), certain(0.5, seed=1)]), log_penalized).shared is None
+    assert half_width(None, (0.5, 0.9)) is None
