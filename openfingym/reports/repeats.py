@@ -128,7 +128,8 @@ def figure_of(runs: RunsBySeed, loss: Loss) -> Figure:
     every, value, repeats = _every(runs), mean_of(runs, loss), _repeat_part(runs, loss)
     items = _item_parts(every)
     own = () if repeats is None or repeats.error == 0.0 else (repeats,)
-    if items is None or not all(map(_has_own_items, every)):
+    # Runs with one result to the last digit are on the same items, whatever they state, unless items do not matter.
+    if items is None or not all(map(_has_own_items, every)) or (repeats is not None and not own):
         return Figure(value, None if items is None else _together(items), own)
     # What runs on tapes of their own differ by holds what they are wrong by over items.
     return Figure(value, NOTHING, own if repeats is not None else tuple(items))

@@ -122,7 +122,7 @@ def of_all_kinds():
                 }
                 metrics = {"auroc": 0.9 - 0.01 * number, "recall_at_k": 0.1 * (seed + 1)}
                 yield scored(0.3 + 0.1 * number + 0.05 * seed, agent="good", metrics=metrics, **about)
-                worse = scored(150.0 if seed else 1.7, agent="bad", model="m", metrics=metrics, **about)
+                worse = scored(99.5 if seed else 1.7, agent="bad", model="m", metrics=metrics, **about)
                 yield worse if (number + seed) % 3 else failed("rejected", agent="bad", model="m", **about)
                 yield failed("rejected", agent="never", **about)
         yield failed("error", agent="good", task="fx-forecast", seed=7, data_kind=kind)

@@ -77,6 +77,14 @@ def test_one_answer_under_two_names_differs_by_nothing():
     assert difference_of(a, b, log_penalized, Samples(lambda run: None)).shared.half == pytest.approx(2.0 * HALF)
 
 
+def test_copies_of_a_run_as_if_on_tapes_of_their_own_are_one_observation():
+    copies = figure_of(by_seed([certain(0.5, seed=seed, tape="fresh") for seed in range(6)]), log_penalized)
+    assert copies.shared.half == pytest.approx(HALF)
+    # Where no item matters, as to the baseline's own answer, nothing is left to be wrong by.
+    naive = figure_of(by_seed([certain(1.0, 0.0, seed=seed, tape="fresh") for seed in range(6)]), log_penalized)
+    assert (naive.shared.half, naive.own) == (0.0, ())
+
+
 def test_attempts_at_one_seed_are_repeats_and_within_many_seeds_they_are_not():
     one = figure_of(by_seed([certain(0.5, attempt=0), certain(0.6, attempt=1)]), log_penalized)
     (part,) = one.own
