@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,8 @@ UNKNOWN = "unknown"
 """Family of a task that this installation does not know, and whose family no run states."""
 UNSTATED: Mapping[Field, str] = {"isolation": "unknown", "principal": "(unproven)"}
 """What stands for a field that no result states, or no receipt proves."""
+_WORD = re.compile(r"[^\s\"]+(?: \(outside\))?")
+"""A name that reads as one, with the mark of what ran outside isolation."""
 NONE = "-"
 """What stands for the model of a program, which has none."""
 
@@ -90,8 +94,12 @@ def _named(run: RolloutResult, field: Field) -> str:
 
 
 def label(row: Row) -> str:
-    """A row as one name, in which a program has no model."""
-    return " / ".join(part for part in row if part != NONE) or NONE
+    """A row as one name, in which a program has no model.
+
+    A part that has blanks is in quotes: names are a stranger's, and none may read as words of the report.
+    """
+    named = [part if _WORD.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in row if part != NONE]
+    return " / ".join(named) or NONE
 
 
 def kind_order(kind: str) -> tuple[int, str]:

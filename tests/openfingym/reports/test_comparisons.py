@@ -276,3 +276,29 @@ def test_a_row_is_named_without_what_it_has_not():
     assert label(("react", "gpt")) == "react / gpt"
     assert label(("ridge", "-")) == "ridge"
     assert label(("-",)) == "-"
+    assert label(("react (outside)", "my/model")) == "react (outside) / my/model"
+
+
+def test_no_name_reads_as_a_sentence_of_the_report():
+    """Names are whatever their owner likes, and a report is quoted by its sentences."""
+    claim = "gpt is better than b on real data; p < 1e-06"
+    found = compared(*runs(claim, [1.0] * 10), *runs("b", [0.5] * 10))["real", "b", claim]
+    assert found.sentence.startswith(f'b is better than "{claim}" on real data: its loss is 50.0% lower')
+    assert label(('a" is better than "b',)) == '"a\\" is better than \\"b"'
+    # Otherwise an agent could be taken for another one with its model.
+    assert label(("a / b",)) != label(("a", "b"))
+
+
+def test_a_row_whose_every_run_failed_by_our_fault_is_compared_with_nothing():
+    ours = [failed("error", agent="c", task=task) for task in TASKS]
+    assert set(compared(*runs("a", [0.5] * 10), *runs("b", [1.0] * 10), *ours)) == {("real", "a", "b")}
+
+
+def test_how_often_rows_were_scored_is_compared_too():
+    """Where the losses do not decide, since the scored ones of the row that fails are better."""
+    rejected = [failed("rejected", agent="b", task=task) for task in TASKS[:8]]
+    found = compared(*runs("a", [60.0] * 10), *rejected, *runs("b", [0.01] * 10)[8:])["real", "a", "b"]
+    assert found.verdict == "no difference"
+    assert found.success_p_holm < 0.05
+    assert found.sentence.startswith("a is scored more often than b on real data (Holm-adjusted p = ")
+    assert "neither loss is surely lower" in found.sentence
