@@ -15,7 +15,7 @@ from openfingym.errors import UsageError
 from openfingym.reports.formatting import figure, percent, signed
 from openfingym.reports.frame import COLUMNS
 from openfingym.reports.report import make_report
-from openfingym.reports.runs import FoundRuns
+from openfingym.reports.runs import FoundRuns, find_runs
 from openfingym.rollouts.folders import STAGING, RunFolder
 from tests.openfingym.reports.made import PLAYED, failed, scored, write
 
@@ -128,6 +128,8 @@ def of_all_kinds():
         yield failed("error", agent="good", task="fx-forecast", seed=7, data_kind=kind)
     yield scored(0.01, agent="good", task="fx-forecast", seed=8, task_digest="e" * 64)
     yield scored(0.01, agent="good", task="fx-forecast", seed=9, split="train", instance=1)
+    # A slice of what others were asked whole is in no figure of a report.
+    yield scored(0.02, agent="good", task="ou-generation", seed=8, questions="1-9")
 
 
 def test_the_recipe_of_the_documentation_has_the_figures_of_the_report(tmp_path, monkeypatch):
@@ -136,7 +138,8 @@ def test_the_recipe_of_the_documentation_has_the_figures_of_the_report(tmp_path,
     monkeypatch.chdir(tmp_path)
     recipe = next(code for code in re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL) if "read_runs" in code)
     exec(recipe, names := {})
-    report = make_report(FoundRuns(tuple(result for result in results if result.split == "test")))
+    write(tmp_path / "test", *(result for result in results if result.split == "test"))
+    report = make_report(find_runs([tmp_path / "test"]))
     cells = {
         (cell.data_kind, *(name if name != "-" else "" for name in cell.row), cell.family): cell
         for cell in report.cells
