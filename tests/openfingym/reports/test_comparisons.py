@@ -147,6 +147,13 @@ def test_identical_repeats_are_no_evidence():
     assert (better.verdict, better.loss_ratio.over) == ("worse", "item")
 
 
+def test_one_row_with_a_single_run_is_enough_for_other_repeats_to_be_unknown():
+    twice = [certain(0.8, 0.05, agent="a", attempt=attempt) for attempt in (0, 1)]
+    once, again = (certain(1.0, 0.0, agent="b", attempt=attempt) for attempt in (0, 1))
+    assert compared(*twice, once)["real", "a", "b"].single
+    assert not compared(*twice, once, again)["real", "a", "b"].single
+
+
 def test_repeats_that_differ_are_a_part_of_their_own():
     generator = np.random.default_rng(3)
     noise = 0.1 * generator.standard_normal((2, 6))
