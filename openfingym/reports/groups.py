@@ -61,7 +61,9 @@ def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGr
     groups: dict[tuple[str, Row], dict[str, list[RolloutResult]]] = defaultdict(lambda: defaultdict(list))
     for run in results:
         # Other builds of a task have other hidden data, and scores on slices are of other questions.
-        task = run.task if len(builds[run.task]) == 1 else f"{run.task}@{run.task_digest[: lengths[run.task]]}"
+        # And a stranger's task may be named as a build or a slice of another one.
+        alone = len(builds[run.task]) == 1 and not {"@", " "} & set(run.task)
+        task = run.task if alone else f"{run.task}@{run.task_digest[: lengths[run.task]]}"
         task += "" if run.slice is None else f" questions {run.slice}"
         groups[run.data_kind, row_of(run, by)][task].append(run)
     return [

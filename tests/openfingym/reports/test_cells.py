@@ -131,6 +131,10 @@ def test_families_are_the_catalogues_and_an_unknown_task_is_said_to_be():
     names = ["ou-generation", "amazon-fraud", "equity-trading", "treasury-forecast", "gone"]
     groups = grouped([scored(0.5, task=name) for name in names], BY)
     assert families_of(groups, {}) == {name: known.get(name, UNKNOWN) for name in names}
+    # A task can be named as the build or the slice of another one.
+    named = [scored(0.5), scored(0.4, task_digest="e" * 64), scored(0.3, task="treasury-forecast@dddddddd")]
+    named += [scored(0.3, questions="1-9"), scored(0.2, task="treasury-forecast@dddddddd questions 1-9")]
+    assert sorted(len(mine) for group in grouped(named, BY) for mine in group.tasks.values()) == [1] * 5
     # A build can be made whose digest begins as that of another.
     near = grouped([scored(0.5), scored(0.4, task_digest="d" * 9 + "e" * 55)], BY)
     assert [list(group.tasks) for group in near] == [["treasury-forecast@dddddddddd", "treasury-forecast@ddddddddde"]]
