@@ -88,6 +88,24 @@ def test_ones_own_data_of_a_market_is_no_other_dataset(
     assert len(set(datasets_of(tasks, "simulated"))) == 2
 
 
+def test_of_a_task_whose_file_cannot_be_read_it_is_not_known_what_it_shares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from openfingym.packages.scaffold import new_task
+
+    tasks = ["first-task", "second-task"]
+    for name in tasks:
+        new_task(name, tmp_path)
+    monkeypatch.setenv("OPENFINGYM_TASKS", str(tmp_path))
+    assert len(set(datasets_of(tasks, "real"))) == 1
+
+    def broken(path: Path) -> str:
+        raise OSError(5, "Input/output error", str(path))
+
+    monkeypatch.setattr("openfingym.digests.sha256_of_file", broken)
+    assert len(set(datasets_of(tasks, "real"))) == 2
+
+
 def test_unknown_tasks_are_named_and_questions_called_so() -> None:
     assert unknown_of(["fx-forecast", "gone@1a2b"]) == ["gone@1a2b"]
     assert items_of(["mirai-relation-forecast", "event-forecast"]) == "questions"
