@@ -77,6 +77,22 @@ def test_one_answer_under_two_names_differs_by_nothing():
     assert difference_of(a, b, log_penalized, Samples(lambda run: None)).shared.half == pytest.approx(2.0 * HALF)
 
 
+@pytest.mark.parametrize("jitter", [0.0, 1e-4])
+def test_the_sample_of_another_run_makes_no_difference_certain(jitter):
+    """It has the width of the interval, and the two differ by nothing on all replicates, but not in what they state."""
+    copied = RelativeSample(SAMPLE.values + jitter * np.random.default_rng(1).standard_normal(200), 1.1, 9.0, 30)
+    a, b = by_seed([certain(0.95, agent="a")]), by_seed([certain(1.0, agent="b")])
+    samples = Samples(lambda run: copied if run.agent == "a" else SAMPLE)
+    found = difference_of(a, b, log_penalized, samples)
+    assert found.shared.half == pytest.approx(2.0 * HALF)
+    assert samples.items(a, b) is None
+    # That of the run itself is as far off as the run is.
+    own = RelativeSample(copied.values + math.log(0.95), 1.1, 9.0, 30)
+    samples = Samples(lambda run: own if run.agent == "a" else SAMPLE)
+    assert difference_of(a, b, log_penalized, samples).shared.half < 0.01
+    assert samples.items(a, b) == 30
+
+
 def test_copies_of_a_run_as_if_on_tapes_of_their_own_are_one_observation():
     copies = figure_of(by_seed([certain(0.5, seed=seed, tape="fresh") for seed in range(6)]), log_penalized)
     assert copies.shared.half == pytest.approx(HALF)
