@@ -90,7 +90,8 @@ def _over_datasets(rows: dict[str, list[BaselineResult]], numbers: dict[str, int
     logs: dict[str, dict[str, float]] = defaultdict(dict)
     for task, of_task in rows.items():
         for row in of_task:
-            logs[row.agent][task] = math.log(row.relative_total or 1.0)
+            assert row.relative_total is not None, "what has none is not told"
+            logs[row.agent][task] = math.log(row.relative_total)
     told = []
     for values in logs.values():
         datasets = [numbers[task] for task in values]
@@ -111,4 +112,5 @@ def _is_told(row: BaselineResult) -> bool:
 
 
 def _halves(rows: Sequence[BaselineResult]) -> list[float]:
-    return [half_width(row.relative_total, row.relative_interval) or 0.0 for row in rows]
+    halves = (half_width(row.relative_total, row.relative_interval) for row in rows)
+    return [half for half in halves if half is not None]

@@ -118,6 +118,14 @@ def test_real_and_simulated_data_never_meet():
     assert [cell.skill.value == pytest.approx(0.5) for cell in found] == [True, False, True, True]
 
 
+def test_the_sampling_interval_is_that_of_a_single_scored_run():
+    sure = scored(0.5, relative_interval=(0.4, 0.6))
+    assert task_cells(sure)["treasury-forecast"].sampling == (pytest.approx(0.4), pytest.approx(0.6))
+    again = scored(0.5, seed=1, relative_interval=(0.4, 0.6))
+    for several in ([sure, again], [failed("rejected")], [failed("error")], [sure, failed("rejected", seed=1)]):
+        assert task_cells(*several)["treasury-forecast"].sampling is None
+
+
 def test_builds_of_a_task_are_tasks_of_their_own():
     found = task_cells(scored(0.5), scored(0.7, task_digest="e" * 64), scored(0.9, task="fx-forecast"))
     assert {task: cell.skill.value for task, cell in found.items()} == pytest.approx(

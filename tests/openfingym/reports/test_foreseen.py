@@ -16,10 +16,10 @@ from tests.openfingym.reports.made import OWN_DATA
 def row(task, agent, relative, half=0.1, **changes):
     interval = (relative * math.exp(-half), relative * math.exp(half))
     fields = {"family": "forecasting", "data_kind": "real", "key": "k", "state": "scored", "reason": None, "total": 0.1}
+    fields |= {"relative_interval": interval}
     return BaselineResult(
-        task=task, agent=agent, relative_total=relative, metrics={}, wall_s=1.0, seed=0, relative_interval=interval,
-        **(fields | changes),
-    )  # fmt: skip
+        task=task, agent=agent, relative_total=relative, metrics={}, wall_s=1.0, seed=0, **(fields | changes)
+    )
 
 
 @pytest.fixture
@@ -33,7 +33,8 @@ def record(monkeypatch):
 def test_of_few_datasets_it_is_the_error_over_items(record):
     # The naive answer has no error, and an oracle none of interest.
     halves = {"a": 0.1, "b": 0.2, "c": 0.4, "naive": 0.0, "oracle": 9.0}
-    record(*(row("fx-forecast", agent, 0.9, half) for agent, half in halves.items()), row("other", "a", 0.9))
+    others = [row("other", "a", 0.9), row("fx-forecast", "of unknown error", 0.9, relative_interval=None)]
+    record(*(row("fx-forecast", agent, 0.9, half) for agent, half in halves.items()), *others)
     (found,), unknown = foreseen(["fx-forecast", "gone"], 2)
     error = 0.2 / 4.302652729749464
     assert found.difference == pytest.approx(-math.expm1(-detectable_in_errors(2.0) * error))
