@@ -301,11 +301,14 @@ def test_a_row_whose_every_run_failed_by_our_fault_is_compared_with_nothing():
     assert set(compared(*runs("a", [0.5] * 10), *runs("b", [1.0] * 10), *ours)) == {("real", "a", "b")}
 
 
-def test_how_often_rows_were_scored_is_compared_too():
+@pytest.mark.parametrize(("often", "seldom"), ["ab", "ba"])
+def test_how_often_rows_were_scored_is_compared_too(often, seldom):
     """Where the losses do not decide, since the scored ones of the row that fails are better."""
-    rejected = [failed("rejected", agent="b", task=task) for task in TASKS[:8]]
-    found = compared(*runs("a", [60.0] * 10), *rejected, *runs("b", [0.01] * 10)[8:])["real", "a", "b"]
+    rejected = [failed("rejected", agent=seldom, task=task) for task in TASKS[:8]]
+    found = compared(*runs(often, [60.0] * 10), *rejected, *runs(seldom, [0.01] * 10)[8:])["real", "a", "b"]
     assert found.verdict == "no difference"
     assert found.success_p_holm < 0.05
-    assert found.sentence.startswith("a is scored more often than b on real data (Holm-adjusted p = ")
+    assert found.sentence.startswith(
+        f"{often} is scored more often than {seldom} on real data (Holm-adjusted p = {found.success_p_holm:.2g})"
+    )
     assert "neither loss is surely lower" in found.sentence
