@@ -101,6 +101,10 @@ def test_a_row_that_was_never_scored_is_worse_than_one_that_was():
         "a is better than nop on real data: its loss, a failure counted as 100 times the baseline's, is 98.0% lower"
     )
     assert "a was scored in 10 of 10 runs, nop in 0 of 10, and never both" in found.sentence
+    # The better row is named first, whichever it is.
+    found = compared(*runs("z", [2.0] * 10), *nop)["real", "nop", "z"]
+    assert found.sentence.startswith("z is better than nop")
+    assert "z was scored in 10 of 10 runs, nop in 0 of 10, and never both" in found.sentence
     assert compared(*nop, *(failed("rejected", agent="other", task=task) for task in TASKS)) == {}
 
 
@@ -117,6 +121,8 @@ def test_too_few_common_tasks_are_too_few_to_say():
         "a and b cannot be told apart on real data: 5 common tasks on 5 datasets are too few to say, as 6 datasets are "
         "needed, or of each task the error of both over its items."
     )
+    one = compared(*runs("a", [0.1]), *runs("b", [1.0]))["real", "a", "b"]
+    assert "on real data: 1 common task on 1 dataset is too few to say, as 6 datasets are needed" in one.sentence
     apart = compared(*runs("a", [0.1] * 10, seed=1), *runs("b", [1.0] * 10, seed=2))["real", "a", "b"]
     assert (apart.tasks, apart.verdict) == (0, "too few")
     assert apart.sentence == "a and b cannot be told apart on real data: they have no task and seed in common."
@@ -145,6 +151,12 @@ def test_identical_repeats_are_no_evidence():
     assert verdicts[1] == pytest.approx(verdicts[6])
     better = compared(certain(1.0, 0.0, agent="naive"), certain(0.9, 0.05, agent="x"))["real", "naive", "x"]
     assert (better.verdict, better.loss_ratio.over) == ("worse", "item")
+
+
+def test_so_far_out_no_p_value_is_stated_to_the_digit():
+    found = compared(certain(0.9, 0.0, agent="a"), certain(1.0, 0.0, agent="b"))["real", "a", "b"]
+    assert (found.verdict, found.p_value) == ("better", 0.0)
+    assert found.sentence.endswith("; p < 1e-06, Holm-adjusted < 1e-06.")
 
 
 def test_one_row_with_a_single_run_is_enough_for_other_repeats_to_be_unknown():
