@@ -324,3 +324,9 @@ def test_how_often_rows_were_scored_is_compared_too(often, seldom):
         f"{often} is scored more often than {seldom} on real data (Holm-adjusted p = {found.success_p_holm:.2g})"
     )
     assert "neither loss is surely lower" in found.sentence
+    # By the share of its runs: with two attempts a row has more scored runs, and yet fails more often.
+    failing = [failed("rejected", agent=seldom, task=task) for task in TASKS[:8]]
+    again = [*runs(seldom, [0.01] * 10, attempt=1), *runs(seldom, [0.01] * 10)[8:]]
+    found = compared(*runs(often, [1.0] * 10), *failing, *again)["real", "a", "b"]
+    assert sorted(zip(found.scored, found.judged, strict=True)) == [(10, 10), (12, 20)]
+    assert found.sentence.startswith(f"{often} is scored more often than {seldom} on real data")
