@@ -134,12 +134,12 @@ def of_all_kinds():
 
 def test_the_recipe_of_the_documentation_has_the_figures_of_the_report(tmp_path, monkeypatch):
     results = list(of_all_kinds())
-    write(tmp_path / "runs" / "t4", *results)
+    for result in results:
+        write(tmp_path / "runs" / "t4" / result.split, result)
     monkeypatch.chdir(tmp_path)
     recipe = next(code for code in re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL) if "read_runs" in code)
     exec(recipe, names := {})
-    write(tmp_path / "test", *(result for result in results if result.split == "test"))
-    report = make_report(find_runs([tmp_path / "test"]))
+    report = make_report(find_runs([tmp_path / "runs" / "t4" / "test"]))
     cells = {
         (cell.data_kind, *(name if name != "-" else "" for name in cell.row), cell.family): cell
         for cell in report.cells
