@@ -296,6 +296,7 @@ def test_a_row_is_named_without_what_it_has_not():
     assert label(("ridge", "-")) == "ridge"
     assert label(("-",)) == "-"
     assert label(("react (outside)", "my/model")) == "react (outside) / my/model"
+    assert label(("模型 一",)) == '"模型 一"'
 
 
 def test_no_name_reads_as_a_sentence_of_the_report():
