@@ -274,7 +274,7 @@ def test_an_error_of_ours_cannot_be_of_another_agent(
     ledger, receipts = opened
     row, payload = known(ledger, scene.settled)
     assert row.settled is not None
-    nothing = {"state": "error", "metrics": {}, **dict.fromkeys(SCORE_FIELDS)}
+    nothing: dict[str, object] = {"state": "error", "metrics": {}, **dict.fromkeys(SCORE_FIELDS)}
     folder = folder_of(tmp_path, receipts, scene.settled, row.settled, payload, **nothing)
     # That a score is kept back is said: the verifier has one.
     assert "to the verifier it is scored" in check_run(folder).steps[2].detail

@@ -16,7 +16,7 @@ from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollout import Rollout
 
 SECOND = 1_000_000_000
-NO_SCORE = {
+NO_SCORE: dict[str, object] = {
     "total": None,
     "relative_total": None,
     "metrics": {},
