@@ -29,6 +29,7 @@ Concern = Literal[
     "settings",
     "endpoints",
     "tasks",
+    "runs",
     "datasets",
     "environments",
     "questions",
@@ -68,6 +69,7 @@ def cautions_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) ->
         yield from (Caution(kind, "questions", f"On {kind} data {sentence}") for sentence in _slices(mine))
         yield from (Caution(kind, "skill", f"On {kind} data {sentence}") for sentence in _skill(mine))
         yield from (Caution(kind, "tasks", f"On {kind} data {sentence}") for sentence in _tasks(mine))
+        yield from (Caution(kind, "runs", f"On {kind} data {sentence}") for sentence in _seeds(mine))
         yield from (Caution(kind, "datasets", f"On {kind} data {sentence}") for sentence in _datasets(mine))
         yield from (
             Caution(kind, "environments", f"On {kind} data {sentence}") for sentence in _environments(mine, configs)
@@ -103,9 +105,9 @@ def left_outside(outside: Sequence[RolloutResult]) -> Iterator[Caution]:
 
 
 def _receipts(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> Iterator[str]:
-    """Runs that state a score which no receipt backs, although they have one."""
-    scored = [run for group in groups for run in _judged(group) if run.state == "scored" and run.rollout_id in configs]
-    backings = [(run, configs[run.rollout_id].backing) for run in scored]
+    """Runs whose receipt does not back the score that they state, or has a score that they do not state."""
+    every = [run for group in groups for runs in group.tasks.values() for run in runs if run.rollout_id in configs]
+    backings = [(run, configs[run.rollout_id].backing) for run in every if run.state == "scored"]
     if unknown := [(run, backing) for run, backing in backings if backing.state == "unknown key"]:
         agents = _first_of(sorted({run.agent for run, _ in unknown}))
         logs = _first_of(sorted({backing.origin for _, backing in unknown}))
@@ -115,6 +117,15 @@ def _receipts(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> I
         )
     if unread := [(run, backing) for run, backing in backings if backing.state == "unreadable"]:
         yield f"{_runs(len(unread))} {_are(len(unread))} not backed, such as {unread[0][0].path}: {unread[0][1].reason}"
+    # A launcher may call any rollout a failure of its own, and nobody can prove that it was none.
+    if withdrawn := [run for run in every if configs[run.rollout_id].backing.withdrawn]:
+        agents = _first_of(sorted({run.agent for run in withdrawn}))
+        one = len(withdrawn) == 1
+        who = f"{_runs(len(withdrawn))} ({agents}) {'is an error to its' if one else 'are errors to their'} launcher"
+        yield (
+            f"{who}, and in no figure, and {'its receipt says' if one else 'their receipts say'} that the verifier "
+            f"scored {'it' if one else 'them'}: look why, such as whether a bad score was taken away"
+        )
 
 
 def _isolation(groups: Sequence[RunGroup]) -> Iterator[str]:
@@ -253,6 +264,30 @@ def _tasks(groups: Sequence[RunGroup]) -> Iterator[str]:
         yield (
             f"the rows are not of the same tasks, but of {counts[0]} to {counts[-1]} of {len(every)}; "
             "the comparisons in pairs take common tasks alone"
+        )
+
+
+def _seeds(groups: Sequence[RunGroup]) -> Iterator[str]:
+    """Rows that lack a seed or an attempt which others have: whoever removes failures leaves such a gap.
+
+    Runs that failed by no fault of the agent count as there, and tasks that a row lacks wholly are another caution.
+    """
+    found = [
+        (group.row, task, {(run.seed, run.attempt) for run in runs})
+        for group in groups
+        for task, runs in group.tasks.items()
+    ]
+    every = set().union(*(mine for _, _, mine in found))
+    gaps = [(row, task, sorted(every - mine)) for row, task, mine in found if mine != every]
+    if gaps:
+        row, task, lacking = gaps[0]
+        seed, attempt = lacking[0]
+        count = sum(len(missing) for _, _, missing in gaps)
+        named = f"seed {seed}" + (f", attempt {attempt}" if attempt else "")
+        yield (
+            f"the rows are not of the same seeds and attempts: {_runs(count)} that others have {_are(count)} not there "
+            f"(such as {named} of {label(row)} on {task}), and may have been taken away; the comparisons in pairs take "
+            "common seeds alone"
         )
 
 

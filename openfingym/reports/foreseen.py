@@ -31,9 +31,9 @@ class Foreseen:
     """How many datasets they are on."""
     seeds: int
     """How many repeats of each there will be."""
-    difference: float | None
-    """How much lower the loss of one must be, as a share, to be told with a chance of 80 %; None if it is not known."""
-    over: Unit | None
+    difference: float
+    """How much lower the loss of one must be, as a share, to be told with a chance of 80 %."""
+    over: Unit
     """Whether that is of tasks on other data, or of other items of these tasks alone."""
 
     @property
@@ -41,8 +41,6 @@ class Foreseen:
         """The same in words, without a full stop."""
         tasks = "this task" if len(self.tasks) == 1 else f"these {len(self.tasks)} tasks"
         on = f"with {self.seeds} seed{'s' * (self.seeds != 1)} on {tasks} ({self.data_kind} data)"
-        if self.difference is None:
-            return f"{on} it is not known what difference can be told"
         alone = "" if self.over == "task" else ", and none at all of other tasks"
         return f"{on} a difference below {self.difference:.1%} of the loss cannot be told{alone}"
 
@@ -73,15 +71,15 @@ def _of_kind(kind: str, rows: dict[str, list[BaselineResult]], seeds: int, *, ow
     count = len(set(numbers.values()))
     told = _over_datasets(rows, numbers) if count >= FEWEST_UNITS else []
     if told:
-        difference, over = median(told) / math.sqrt(count), "task"
+        difference = median(told) / math.sqrt(count)
     else:
         share = 1.0 / math.sqrt(seeds) if own_tapes else 1.0
         parts = [Part.of_interval(share * median(_halves(rows[task]))) for task in tasks]
         figures = [Figure(0.0, NOTHING, (part,)) if own_tapes else Figure(0.0, part, ()) for part in parts]
         known = over_items(figures, list(numbers.values()))
         assert known is not None
-        difference, over = known.detectable, known.over
-    return Foreseen(kind, tuple(tasks), count, seeds, -math.expm1(-difference), "task" if over == "task" else "item")
+        difference = known.detectable
+    return Foreseen(kind, tuple(tasks), count, seeds, -math.expm1(-difference), "task" if told else "item")
 
 
 def _over_datasets(rows: dict[str, list[BaselineResult]], numbers: dict[str, int]) -> list[float]:
@@ -92,7 +90,8 @@ def _over_datasets(rows: dict[str, list[BaselineResult]], numbers: dict[str, int
     logs: dict[str, dict[str, float]] = defaultdict(dict)
     for task, of_task in rows.items():
         for row in of_task:
-            logs[row.agent][task] = math.log(row.relative_total or 1.0)
+            assert row.relative_total is not None, "what has none is not told"
+            logs[row.agent][task] = math.log(row.relative_total)
     told = []
     for values in logs.values():
         datasets = [numbers[task] for task in values]
@@ -113,4 +112,5 @@ def _is_told(row: BaselineResult) -> bool:
 
 
 def _halves(rows: Sequence[BaselineResult]) -> list[float]:
-    return [half_width(row.relative_total, row.relative_interval) or 0.0 for row in rows]
+    halves = (half_width(row.relative_total, row.relative_interval) for row in rows)
+    return [half for half in halves if half is not None]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Literal, get_args
 
 from openfingym.reports.datasets import known_tasks
@@ -17,12 +20,16 @@ if TYPE_CHECKING:
 Field = Literal["agent", "model", "backend", "isolation", "principal"]
 Row = tuple[str, ...]
 """The values of the fields by which runs are grouped, such as agent and model."""
+SHOWN = 8
+"""Fewest characters of a build's digest that are shown."""
 ALL = "all"
 """Family of the cell over all families."""
 UNKNOWN = "unknown"
 """Family of a task that this installation does not know, and whose family no run states."""
 UNSTATED: Mapping[Field, str] = {"isolation": "unknown", "principal": "(unproven)"}
 """What stands for a field that no result states, or no receipt proves."""
+_WORD = re.compile(r"[^\s\"]+(?: \(outside\))?")
+"""A name that reads as one, with the mark of what ran outside isolation."""
 NONE = "-"
 """What stands for the model of a program, which has none."""
 
@@ -50,16 +57,25 @@ def grouped(results: Iterable[RolloutResult], by: Sequence[Field]) -> list[RunGr
     builds: dict[str, set[str]] = defaultdict(set)
     for run in results:
         builds[run.task].add(run.task_digest)
+    lengths = {task: _length(digests) for task, digests in builds.items()}
     groups: dict[tuple[str, Row], dict[str, list[RolloutResult]]] = defaultdict(lambda: defaultdict(list))
     for run in results:
         # Other builds of a task have other hidden data, and scores on slices are of other questions.
-        task = run.task if len(builds[run.task]) == 1 else f"{run.task}@{run.task_digest[:8]}"
+        # And a stranger's task may be named as a build or a slice of another one.
+        alone = len(builds[run.task]) == 1 and not {"@", " "} & set(run.task)
+        task = run.task if alone else f"{run.task}@{run.task_digest[: lengths[run.task]]}"
         task += "" if run.slice is None else f" questions {run.slice}"
         groups[run.data_kind, row_of(run, by)][task].append(run)
     return [
         RunGroup(kind, row, {task: tuple(runs) for task, runs in sorted(tasks.items())})
         for (kind, row), tasks in sorted(groups.items(), key=lambda item: (kind_order(item[0][0]), item[0][1]))
     ]
+
+
+def _length(digests: Collection[str]) -> int:
+    """How many characters of some digests, each of which is there once, are shown: as many as tell them apart."""
+    # A build can be made whose digest begins as another's.
+    return next(length for length in count(SHOWN) if len({digest[:length] for digest in digests}) == len(digests))
 
 
 def row_of(run: RolloutResult, by: Sequence[Field]) -> Row:
@@ -80,8 +96,12 @@ def _named(run: RolloutResult, field: Field) -> str:
 
 
 def label(row: Row) -> str:
-    """A row as one name, in which a program has no model."""
-    return " / ".join(part for part in row if part != NONE) or NONE
+    """A row as one name, in which a program has no model.
+
+    A part that has blanks is in quotes: names are a stranger's, and none may read as words of the report.
+    """
+    named = [part if _WORD.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in row if part != NONE]
+    return " / ".join(named) or NONE
 
 
 def kind_order(kind: str) -> tuple[int, str]:

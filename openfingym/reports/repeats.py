@@ -14,6 +14,8 @@ from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from openfingym.files.strange import MEGABYTE, read_json
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.reports.statistics import EVEN, Figure, Part
@@ -31,6 +33,10 @@ RunsBySeed = Mapping[int, Sequence["RolloutResult"]]
 """Judged runs of a row on a task, by seed; at least one."""
 NOTHING = Part(0.0, math.inf, 0.0)
 """The part of what is known exactly."""
+FARTHEST = 10.0
+"""Standard errors by which the mean of the replicates of a difference may be off the difference that results state."""
+EVEN_SAMPLE = 1e-6
+"""What it may be off by rounding."""
 AGREEMENT = 1e-3
 """Share by which the interval of a sample may differ from the one that the result states."""
 
@@ -72,7 +78,12 @@ class Samples:
 
     def _difference(self, a: RunsBySeed, b: RunsBySeed) -> RelativeSample | None:
         one, other = self._mean(_every(a)), self._mean(_every(b))
-        return None if one is None or other is None else one.minus(other)
+        difference = None if one is None or other is None else one.minus(other)
+        if difference is None or (error := difference.error) is None:
+            return None
+        # A folder may be a stranger's: with the sample of another run, a difference would be known too well.
+        off = float(np.nanmean(difference.values)) - (_stated(_every(a)) - _stated(_every(b)))
+        return difference if abs(off) <= FARTHEST * error + EVEN_SAMPLE else None
 
     def _mean(self, runs: Sequence[RolloutResult]) -> RelativeSample | None:
         key = _key(runs)
@@ -129,7 +140,8 @@ def figure_of(runs: RunsBySeed, loss: Loss) -> Figure:
     every, value, repeats = _every(runs), mean_of(runs, loss), _repeat_part(runs, loss)
     items = _item_parts(every)
     own = () if repeats is None or repeats.error == 0.0 else (repeats,)
-    if items is None or not all(map(_has_own_items, every)):
+    # Runs with one result to the last digit are on the same items, whatever they state, unless items do not matter.
+    if items is None or not all(map(_has_own_items, every)) or (repeats is not None and not own):
         return Figure(value, None if items is None else _together(items), own)
     # What runs on tapes of their own differ by holds what they are wrong by over items.
     return Figure(value, NOTHING, own if repeats is not None else tuple(items))
@@ -200,6 +212,12 @@ def _key(runs: Sequence[RolloutResult]) -> tuple[int, ...]:
 
 def _every(runs: RunsBySeed) -> list[RolloutResult]:
     return [run for attempts in runs.values() for run in attempts]
+
+
+def _stated(runs: Sequence[RolloutResult]) -> float:
+    """The mean of the logarithms of the relative totals that some runs state, a failure counted as 0."""
+    logs = [math.log(run.relative_total) for run in runs if run.state == "scored" and run.relative_total is not None]
+    return math.fsum(logs) / len(runs)
 
 
 def _is_asked_as_all(run: RolloutResult) -> bool:

@@ -234,7 +234,8 @@ def _told_apart(runs: Sequence[_LoadedRun]) -> tuple[_LoadedRun | None, int, lis
 
     Returns:
         The run that counts, how many copies of it there are beside it, and the folders that state something else. Where
-        they differ, a run counts if it is backed under a known key, and none does if no run is.
+        they differ, a run counts if it is backed under a known key, and none does if no run is, or if several are that
+        differ: what the launcher alone states, such as the model, no receipt proves.
     """
     first = runs[0]
     # Nearly every rollout is in one folder alone.
@@ -244,8 +245,9 @@ def _told_apart(runs: Sequence[_LoadedRun]) -> tuple[_LoadedRun | None, int, lis
         # Of equal folders one may lack its receipt.
         return min(runs, key=_unsureness), len(runs) - 1, []
     kept = min(runs, key=_unsureness)
+    surest = [run for run in runs if _unsureness(run) == _unsureness(kept)]
     # Of a rollout that is not scored too, the receipt says how it ended.
-    if not kept.config.backed:
+    if not kept.config.backed or not all(run.states_the_same(kept) for run in surest):
         where = f"{first.folder} and {next(run.folder for run in runs if not run.states_the_same(first))}"
         reason = (
             f"{where} state different results of rollout {first.result.rollout_id}, and no receipt says which is right "
@@ -257,12 +259,13 @@ def _told_apart(runs: Sequence[_LoadedRun]) -> tuple[_LoadedRun | None, int, lis
     return kept, len(runs) - len(others) - 1, [DamagedRun(run.folder, f"{run.folder}: {reason}") for run in others]
 
 
-def _unsureness(run: _LoadedRun) -> tuple[bool, bool]:
+def _unsureness(run: _LoadedRun) -> tuple[bool, bool, bool]:
     """A sort key of folders of one rollout: backed ones first, and of these first those that state the verifier's end.
 
-    An error that the launcher alone reports is no other end: it must not displace the score that the verifier has.
+    An error that the launcher alone reports is no other end: it must not displace the score that the verifier has. Nor
+    may a deferred result, of a copy from before the end, which was as true when it was made.
     """
-    return not run.config.backed, not run.config.backing.ended
+    return not run.config.backed, not run.config.backing.ended, run.result.state == "deferred"
 
 
 def run_folders(paths: Sequence[Path]) -> Iterator[Path]:

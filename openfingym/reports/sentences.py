@@ -55,8 +55,8 @@ def _why_not(pair: RowComparison) -> str:
         return "they have no task and seed in common"
     tasks = f"{pair.tasks} common task{'s' * (pair.tasks != 1)} on {pair.datasets} dataset{'s' * (pair.datasets != 1)}"
     return (
-        f"{tasks} are too few to say, as {FEWEST_UNITS} datasets are needed, or of each task the error of both over "
-        "its items"
+        f"{tasks} {'is' if pair.tasks == 1 else 'are'} too few to say, as {FEWEST_UNITS} datasets are needed, or of "
+        "each task the error of both over its items"
     )
 
 

@@ -7,7 +7,6 @@ comparisons", found by insert and absorb: a set of rows for each letter, split w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
 
@@ -53,7 +52,7 @@ def letters(ranked: Sequence[Row], differing: Iterable[frozenset[Row]]) -> dict[
         ranked: the rows, the best first.
         differing: pairs of rows that differ.
     """
-    groups = [frozenset(ranked)] if ranked else []
+    groups = [frozenset(ranked)]
     for pair in differing:
         split = [group - {row} for group in groups if pair <= group for row in pair]
         groups = [group for group in groups if not pair <= group]
@@ -63,9 +62,7 @@ def letters(ranked: Sequence[Row], differing: Iterable[frozenset[Row]]) -> dict[
                 groups.append(part)
     place = {row: number for number, row in enumerate(ranked)}
     groups.sort(key=lambda group: sorted(place[row] for row in group))
-    return {
-        row: "".join(_letter(n) for n, group in zip(count(), groups, strict=False) if row in group) for row in ranked
-    }
+    return {row: "".join(_letter(n) for n, group in enumerate(groups) if row in group) for row in ranked}
 
 
 def _letter(number: int) -> str:

@@ -12,12 +12,18 @@ from openfingym.results.result import FORMAT, INTERVALS, RolloutResult, State
 
 HUGE = 1e100
 """Largest magnitude that a figure of a result may have; sums and powers of larger ones could overflow."""
+RELATIVE = (0.01, 100.0)
+"""The least and the largest relative total that a verifier states: it cuts off the ratio of each metric there."""
+ROUNDING = 1e-9
+"""Share by which a number may be beyond its bounds."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}|")
 """What a rollout's id must look like: it becomes a part of paths and addresses. A result may also have none."""
 SLICE = re.compile(r"[1-9][0-9]{0,8}-[1-9][0-9]{0,8}")
 """How a result states a slice of questions: the first and the last number, as ``1-10``."""
 _TOTALS = ("total", "relative_total", "baseline_total")
 """Numbers that may be missing where the state says so."""
+SCORE_FIELDS = ("total", "relative_total", *INTERVALS)
+"""Fields that only a scored result has."""
 # The totals are left out because the state decides whether they may be missing; the format is checked before all
 # else, and the path is set by whoever reads the folder.
 _TYPES = {
@@ -78,6 +84,20 @@ _MAYBE_TEXTS = _fields_of(str | None)
 _MAPS = _fields_of(dict[str, float])
 _MAYBE_NUMBERS = _fields_of(int | None, float | None)
 _NUMBERS = (*_fields_of(int, float), *_MAYBE_NUMBERS)
+_AMOUNTS = (
+    "submissions_accepted",
+    "submissions_rejected",
+    "budget",
+    "attempt",
+    "resumed",
+    "wall_s",
+    "verifier_s",
+    "turns",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_usd",
+)
+"""Numbers that are not below 0."""
 _WORDS = {name: words for name, hint in _TYPES.items() if (words := _words(hint))}
 
 
@@ -99,6 +119,8 @@ def fault_of(result: RolloutResult) -> str | None:
         return "its metrics and their standard errors must be finite numbers by name"
     if not all(_is_number(values[name]) or (name in _MAYBE_NUMBERS and values[name] is None) for name in _NUMBERS):
         return "its seed, attempt, time, counts, tokens and cost must be finite numbers"
+    if below := [name for name in _AMOUNTS if (values[name] or 0) < 0]:
+        return f"its {below[0]} is {values[below[0]]!r}, expected a number that is not below 0"
     for name, known in _WORDS.items():
         # A stranger's text may be of any length: what is quoted of it is cut.
         if not _is_one_of(values[name], known):
@@ -120,9 +142,16 @@ def fault_of(result: RolloutResult) -> str | None:
         missing = values[name] is None and (result.state != "scored" or name == "baseline_total")
         if not (missing or _is_number(values[name])):
             return f"it is {result.state}, but its {name.replace('_', ' ')} is {str(values[name])[:80]}"
-    # Reports take its logarithm, so it must be above 0; below 1 / HUGE its inverse would be beyond every figure.
-    if result.state == "scored" and not (result.relative_total or 0.0) > 1.0 / HUGE:
-        return f"it is scored, but its relative total is {result.relative_total!r}, expected a number above 0"
+    if result.state != "scored" and any(values[name] is not None for name in SCORE_FIELDS):
+        return f"it is {result.state}, and states a score, which only a scored result has"
+    # Reports average its logarithm: a single one from beyond the bounds would outweigh all others.
+    low, high = RELATIVE
+    if result.state == "scored" and not low * (1.0 - ROUNDING) <= (result.relative_total or 0.0) <= high * (
+        1.0 + ROUNDING
+    ):
+        return (
+            f"it is scored, but its relative total is {result.relative_total!r}, expected a number from {low} to {high}"
+        )
     return None
 
 

@@ -47,6 +47,8 @@ class Backing:
     """Whether the verifier was met from this machine, or runs on it, so that its local user is this machine's."""
     ended: bool = False
     """Whether the result states the end that the verifier knows, and is no error that its launcher alone reports."""
+    withdrawn: bool = False
+    """Whether the launcher calls an error what the verifier has scored."""
 
     @property
     def in_words(self) -> str:
@@ -89,12 +91,14 @@ def backing_of(folder: Path, result: RolloutResult, keys: Sequence[PublicKey] = 
     except ReceiptError as error:
         return Backing("contradicted", f"its receipt does not hold ({error.step}): {error}{_replaced(receipt, key)}")
     ended = result.state != "error"
+    withdrawn = not ended and checked.verified.get("state") == "scored"
     if key is None:
-        return Backing("unknown key", unknown_key(checked), checked.checkpoint.origin, ended=ended)
+        origin = checked.checkpoint.origin
+        return Backing("unknown key", unknown_key(checked), origin, ended=ended, withdrawn=withdrawn)
     principal = checked.verified.get("principal")
     # Names of participants have no spaces, and what is put behind a name in reports begins with one.
     named = principal if isinstance(principal, str) and principal.split() == [principal] else None
-    return Backing("backed", "", checked.checkpoint.origin, named, met=is_met(key), ended=ended)
+    return Backing("backed", "", checked.checkpoint.origin, named, is_met(key), ended, withdrawn)
 
 
 def unknown_key(checked: CheckedResult) -> str:

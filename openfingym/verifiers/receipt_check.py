@@ -16,6 +16,7 @@ from openfingym.errors import ReceiptError, ReceiptStep, StoreError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes, read_json
 from openfingym.receipts.receipt import MOST_BYTES, Receipt
 from openfingym.results import RECEIPT, RESULT, VERIFIED, RolloutResult, read_run
+from openfingym.results.faults import SCORE_FIELDS
 from openfingym.verifiers.known_logs import pinned_key
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ PROVEN = (
 """Fields of ``result.json`` that the verifier states, and that its log therefore proves."""
 IDENTITY = ("task", "task_digest", "agent", "seed", "split", "instance")
 """Fields that say which rollout a result without a score is of."""
-SCORE_FIELDS = frozenset({"total", "relative_total", "relative_interval", "total_interval"})
-"""Fields that only a scored result has."""
 ORDERS = ("session", "questions")
 """Fields that the verifier leaves out of the result of a rollout that has no session, or no questions of its own."""
 UNPROVEN = tuple(sorted(RolloutResult.__dataclass_fields__.keys() - {*PROVEN, "state", "direction", "format", "path"}))

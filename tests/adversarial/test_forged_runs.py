@@ -24,6 +24,7 @@ from openfingym.reports.certificate import certify
 from openfingym.reports.report import Report, make_report
 from openfingym.reports.runs import FoundRuns, find_runs
 from openfingym.results import RECEIPT, RESULT, TRAJECTORY, VERIFIED, read_run
+from openfingym.results.faults import SCORE_FIELDS
 from openfingym.rollouts.single import run as launch
 from openfingym.trajectory import RecordedScore, RolloutRecord, RunTiming, Turn, read_rollout, write_rollout
 from openfingym.verifiers import VerifierAddress, known_logs
@@ -51,6 +52,12 @@ def runs(original: Path, tmp_path: Path) -> Path:
     """A folder with the true run."""
     shutil.copytree(original, tmp_path / "runs" / "true")
     return tmp_path / "runs"
+
+
+def called_an_error(original: Path, folder: Path) -> None:
+    """A copy of a scored run, edited to be an error of its launcher."""
+    blank = {"metrics": {}, "standard_errors": {}, **dict.fromkeys(SCORE_FIELDS)}
+    edited(original, folder, state="error", reason="ours", boundary="verifier", **blank)
 
 
 def names(found: FoundRuns) -> tuple[list[str], list[str]]:
@@ -115,10 +122,10 @@ def test_of_two_forgeries_none_counts(runs: Path, original: Path) -> None:
         {"seed": 7},
         {"flags": ["probing"]},
         {"metrics": {}},
-        {"state": "rejected", "total": None, "relative_total": None, "reason": "x", "boundary": "agent"},
+        {"state": "rejected", **dict.fromkeys(SCORE_FIELDS), "reason": "x", "boundary": "agent"},
         {"principal": "team-a"},
         {"rollout_id": "r" + "1" * 20},
-        {"state": "error", "reason": "x", "boundary": "verifier"},
+        {"state": "error", **dict.fromkeys(SCORE_FIELDS), "reason": "x", "boundary": "verifier"},
     ],
 )
 def test_an_edited_result_is_damaged_and_in_no_figure(runs: Path, original: Path, changes: dict[str, object]) -> None:
@@ -145,11 +152,25 @@ def test_the_forgers_own_files_must_agree_too(runs: Path, original: Path) -> Non
 
 
 def test_an_error_that_the_launcher_alone_reports_displaces_no_score(runs: Path, original: Path) -> None:
-    blank = {"total": None, "relative_total": None, "relative_interval": None, "total_interval": None, "metrics": {}}
-    edited(original, runs / "a", state="error", reason="ours", boundary="verifier", standard_errors={}, **blank)
+    called_an_error(original, runs / "a")
     assert backing_of(runs / "a", read_run(runs / "a")).backed
     found = find_runs([runs])
     assert names(found) == (["true"], ["a"])
+
+
+def test_a_score_that_its_launcher_calls_an_error_is_named(runs: Path, original: Path) -> None:
+    """An agent's bad runs, taken out of every figure by a word in a file that no receipt proves."""
+    assert receipts_caution(make_report(find_runs([runs]))) == ""
+    shutil.rmtree(runs / "true")
+    called_an_error(original, runs / "bad")
+    report = make_report(find_runs([runs]))
+    assert (report.backed, report.scored) == (0, 0)
+    said = receipts_caution(report)
+    assert said == (
+        "On real data 1 run (mean) is an error to its launcher, and in no figure, and its receipt says that the "
+        "verifier scored it: look why, such as whether a bad score was taken away"
+    )
+    assert said in " ".join(invoke("report", runs).stdout.split())
 
 
 def test_a_copy_without_its_receipt_takes_the_backing_from_no_run(runs: Path, original: Path) -> None:

@@ -19,11 +19,12 @@ import numpy as np
 import pytest
 
 from openfingym.digests import canonical_json, sha256_of
-from openfingym.errors import OpenFinGymError, ReceiptError
+from openfingym.errors import OpenFinGymError, ReceiptError, StoreError
 from openfingym.receipts import Receipt
 from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
+from openfingym.results.faults import SCORE_FIELDS
 from openfingym.verifiers.client import VerifierClient
-from openfingym.verifiers.receipt_check import SCORE_FIELDS, check_run
+from openfingym.verifiers.receipt_check import check_run
 from openfingym_verifier import events
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.embedded import EmbeddedVerifier
@@ -273,14 +274,14 @@ def test_an_error_of_ours_cannot_be_of_another_agent(
     ledger, receipts = opened
     row, payload = known(ledger, scene.settled)
     assert row.settled is not None
-    nothing = {"state": "error", "metrics": {}, **dict.fromkeys(SCORE_FIELDS)}
+    nothing: dict[str, object] = {"state": "error", "metrics": {}, **dict.fromkeys(SCORE_FIELDS)}
     folder = folder_of(tmp_path, receipts, scene.settled, row.settled, payload, **nothing)
     # That a score is kept back is said: the verifier has one.
     assert "to the verifier it is scored" in check_run(folder).steps[2].detail
     content = json.loads((folder / RESULT).read_text())
     for change in ({"agent": "mine"}, {"metrics": {"mse": 0.1}}, {"total_interval": [0.1, 0.2]}):
         (folder / RESULT).write_text(json.dumps(content | change))
-        with pytest.raises(ReceiptError):
+        with pytest.raises((ReceiptError, StoreError), match=r"agent|states one|states a score"):
             check_run(folder)
 
 

@@ -26,6 +26,7 @@ from openfingym.packages.build import build
 from openfingym.receipts import Checkpoint, PublicKey, Receipt, SigningKey
 from openfingym.receipts.merkle import leaf_hash, node_hash
 from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
+from openfingym.results.faults import SCORE_FIELDS
 from openfingym.rollouts.single import run
 from openfingym.verifiers import VerifierAddress
 from openfingym.verifiers.backing import backing_of
@@ -208,23 +209,23 @@ def test_any_byte_of_a_ledgers_rows(ledger: sqlite3.Connection) -> None:
     log._verify(database, None, None)
 
 
-FORGED: dict[str, tuple[str, str, object]] = {
-    "a better score": (RESULT, "relative_total", 0.1),
-    "another agent": (RESULT, "agent", "mine"),
-    "another task": (RESULT, "task", "fx-forecast"),
-    "another rollout": (RESULT, "rollout_id", "r" + "0" * 20),
-    "no flags": (RESULT, "budget", 1),
-    "another state": (RESULT, "state", "rejected"),
-    "a better score in both": (VERIFIED, "relative_total", 0.1),
-    "a score that is told rounded": (VERIFIED, "disclosure", "rounded"),
+FORGED: dict[str, tuple[str, dict[str, object]]] = {
+    "a better score": (RESULT, {"relative_total": 0.1}),
+    "another agent": (RESULT, {"agent": "mine"}),
+    "another task": (RESULT, {"task": "fx-forecast"}),
+    "another rollout": (RESULT, {"rollout_id": "r" + "0" * 20}),
+    "no flags": (RESULT, {"budget": 1}),
+    "another state": (RESULT, {"state": "rejected", **dict.fromkeys(SCORE_FIELDS)}),
+    "a better score in both": (VERIFIED, {"relative_total": 0.1}),
+    "a score that is told rounded": (VERIFIED, {"disclosure": "rounded"}),
 }
 
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_result(scene: Scene, folder: Path, name: str) -> None:
-    file, field, value = FORGED[name]
+    file, changes = FORGED[name]
     for path in {folder / RESULT, folder / file}:
-        path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     with pytest.raises(ReceiptError) as caught:
         check_run(folder, scene.key)
     assert caught.value.step in {"result", "entry"}

@@ -13,7 +13,7 @@ from openfingym.metrics import Score, Truth, score
 from openfingym.task import Verification
 from openfingym.task.scoring import Scoring, WeightedMetric
 from openfingym_verifier.bucket import Bucket, Rate, take
-from openfingym_verifier.feedback import coarse, feedback
+from openfingym_verifier.feedback import WITHHELD, coarse, feedback
 
 losses = st.floats(min_value=0.0, max_value=1e300, allow_nan=False)
 
@@ -60,6 +60,7 @@ def test_feedback_holds_nothing_that_the_shown_metrics_do_not(mae: float, rmse: 
     )
     shown = feedback(Score(total, {"mae": mae, "rmse": rmse / 100}), scoring, Verification())
     assert shown == {"total": 0.111, "metrics": {"mae": 0.123, "rmse": 0.00123}}
+    assert {**shown, **WITHHELD} == {"total": None, "metrics": {}}, "what is withheld has the same form"
 
 
 arrivals = st.lists(st.integers(0, 3 * 10**9), max_size=60)

@@ -286,7 +286,8 @@ def test_the_sampling_error_is_shown(
 
 def test_a_page_of_one_and_pages_of_many(show, tmp_path):
     one = rollout(tmp_path / "runs")
-    rollout(tmp_path / "runs", rollout_id="r2", state="rejected", boundary="agent", reason="no")
+    bad: dict[str, object] = {"state": "rejected", "total": None, "relative_total": None, "boundary": "agent"}
+    rollout(tmp_path / "runs", rollout_id="r2", reason="no", **bad)
     status, said, _ = show(one, "--html", tmp_path / "one.html")
     assert (status, said.strip()) == (0, str(tmp_path / "one.html"))
     assert '<span class="p-n">line_99</span>' in (tmp_path / "one.html").read_text()

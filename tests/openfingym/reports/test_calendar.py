@@ -67,7 +67,31 @@ def test_few_blocks_or_units_without_effect_say_nothing_of_how_figures_go_togeth
     assert joint_error([dated(VALUES[0]), dated(VALUES[1], start=1e9)]) is None, "thousands of years apart"
     # Most of the first is before the second, whose error decides: it has as few blocks as if it were alone.
     long, short = dated(VALUES[0], 0.01, 99.0), dated(VALUES[1, :30], 1.0, 99.0, start=150.0)
-    assert joint_error([long, short])[1] == pytest.approx(30 / 3 - 1, rel=0.1)
+    assert joint_error([long, short])[1] == pytest.approx(30 / 3 - 1, abs=0.4)
+
+
+def test_correlations_are_taken_over_the_longest_block_of_any_task():
+    short, long = (dated(VALUES[0], block=length) for length in (3, 6))
+    alike = VALUES[0] + VALUES[1]
+    other = dated(alike, block=6)
+    assert joint_error([short, other]) == joint_error([other, short]) == joint_error([long, other])
+    assert joint_error([short, other]) != joint_error([short, dated(alike)])
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_the_first_and_the_last_items_count_as_those_between(place):
+    both = 0.1 * VALUES[:2]
+    both[:, place] = 9.0
+    assert joint_error([dated(values) for values in both])[0] == pytest.approx(2.0, rel=0.02)
+
+
+def test_tasks_are_of_one_series_up_to_two_thousand_blocks_and_from_two_degrees_of_freedom_on():
+    # Sixty stretches of five days from each start on, in blocks of fifteen days.
+    last = 2_000 * 15.0 - 60 * 5.0
+    assert joint_error([dated(VALUES[0]), dated(VALUES[1], start=last)]) is not None
+    assert joint_error([dated(VALUES[0]), dated(VALUES[1], start=last + 1.0)]) is None
+    assert joint_error([dated(VALUES[0], freedom=2.0), dated(VALUES[1])])[1] == 2.0
+    assert joint_error([dated(VALUES[0], freedom=1.99), dated(VALUES[1])]) is None
 
 
 def test_in_a_mean_over_tasks_those_without_a_calendar_go_together_wholly_with_the_others():

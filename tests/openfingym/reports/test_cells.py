@@ -118,6 +118,14 @@ def test_real_and_simulated_data_never_meet():
     assert [cell.skill.value == pytest.approx(0.5) for cell in found] == [True, False, True, True]
 
 
+def test_the_sampling_interval_is_that_of_a_single_scored_run():
+    sure = scored(0.5, relative_interval=(0.4, 0.6))
+    assert task_cells(sure)["treasury-forecast"].sampling == (pytest.approx(0.4), pytest.approx(0.6))
+    again = scored(0.5, seed=1, relative_interval=(0.4, 0.6))
+    for several in ([sure, again], [failed("rejected")], [failed("error")], [sure, failed("rejected", seed=1)]):
+        assert task_cells(*several)["treasury-forecast"].sampling is None
+
+
 def test_builds_of_a_task_are_tasks_of_their_own():
     found = task_cells(scored(0.5), scored(0.7, task_digest="e" * 64), scored(0.9, task="fx-forecast"))
     assert {task: cell.skill.value for task, cell in found.items()} == pytest.approx(
@@ -131,6 +139,13 @@ def test_families_are_the_catalogues_and_an_unknown_task_is_said_to_be():
     names = ["ou-generation", "amazon-fraud", "equity-trading", "treasury-forecast", "gone"]
     groups = grouped([scored(0.5, task=name) for name in names], BY)
     assert families_of(groups, {}) == {name: known.get(name, UNKNOWN) for name in names}
+    # A task can be named as the build or the slice of another one.
+    named = [scored(0.5), scored(0.4, task_digest="e" * 64), scored(0.3, task="treasury-forecast@dddddddd")]
+    named += [scored(0.3, questions="1-9"), scored(0.2, task="treasury-forecast@dddddddd questions 1-9")]
+    assert sorted(len(mine) for group in grouped(named, BY) for mine in group.tasks.values()) == [1] * 5
+    # A build can be made whose digest begins as that of another.
+    near = grouped([scored(0.5), scored(0.4, task_digest="d" * 9 + "e" * 55)], BY)
+    assert [list(group.tasks) for group in near] == [["treasury-forecast@dddddddddd", "treasury-forecast@ddddddddde"]]
     builds = grouped([scored(0.5), scored(0.5, task_digest="e" * 64)], BY)
     assert set(families_of(builds, {}).values()) == {"forecasting"}
 

@@ -101,6 +101,10 @@ def test_a_row_that_was_never_scored_is_worse_than_one_that_was():
         "a is better than nop on real data: its loss, a failure counted as 100 times the baseline's, is 98.0% lower"
     )
     assert "a was scored in 10 of 10 runs, nop in 0 of 10, and never both" in found.sentence
+    # The better row is named first, whichever it is.
+    found = compared(*runs("z", [2.0] * 10), *nop)["real", "nop", "z"]
+    assert found.sentence.startswith("z is better than nop")
+    assert "z was scored in 10 of 10 runs, nop in 0 of 10, and never both" in found.sentence
     assert compared(*nop, *(failed("rejected", agent="other", task=task) for task in TASKS)) == {}
 
 
@@ -117,6 +121,8 @@ def test_too_few_common_tasks_are_too_few_to_say():
         "a and b cannot be told apart on real data: 5 common tasks on 5 datasets are too few to say, as 6 datasets are "
         "needed, or of each task the error of both over its items."
     )
+    one = compared(*runs("a", [0.1]), *runs("b", [1.0]))["real", "a", "b"]
+    assert "on real data: 1 common task on 1 dataset is too few to say, as 6 datasets are needed" in one.sentence
     apart = compared(*runs("a", [0.1] * 10, seed=1), *runs("b", [1.0] * 10, seed=2))["real", "a", "b"]
     assert (apart.tasks, apart.verdict) == (0, "too few")
     assert apart.sentence == "a and b cannot be told apart on real data: they have no task and seed in common."
@@ -145,6 +151,19 @@ def test_identical_repeats_are_no_evidence():
     assert verdicts[1] == pytest.approx(verdicts[6])
     better = compared(certain(1.0, 0.0, agent="naive"), certain(0.9, 0.05, agent="x"))["real", "naive", "x"]
     assert (better.verdict, better.loss_ratio.over) == ("worse", "item")
+
+
+def test_so_far_out_no_p_value_is_stated_to_the_digit():
+    found = compared(certain(0.9, 0.0, agent="a"), certain(1.0, 0.0, agent="b"))["real", "a", "b"]
+    assert (found.verdict, found.p_value) == ("better", 0.0)
+    assert found.sentence.endswith("; p < 1e-06, Holm-adjusted < 1e-06.")
+
+
+def test_one_row_with_a_single_run_is_enough_for_other_repeats_to_be_unknown():
+    twice = [certain(0.8, 0.05, agent="a", attempt=attempt) for attempt in (0, 1)]
+    once, again = (certain(1.0, 0.0, agent="b", attempt=attempt) for attempt in (0, 1))
+    assert compared(*twice, once)["real", "a", "b"].single
+    assert not compared(*twice, once, again)["real", "a", "b"].single
 
 
 def test_repeats_that_differ_are_a_part_of_their_own():
@@ -276,3 +295,39 @@ def test_a_row_is_named_without_what_it_has_not():
     assert label(("react", "gpt")) == "react / gpt"
     assert label(("ridge", "-")) == "ridge"
     assert label(("-",)) == "-"
+    assert label(("react (outside)", "my/model")) == "react (outside) / my/model"
+    assert label(("模型 一",)) == '"模型 一"'
+
+
+def test_no_name_reads_as_a_sentence_of_the_report():
+    """Names are whatever their owner likes, and a report is quoted by its sentences."""
+    claim = "gpt is better than b on real data; p < 1e-06"
+    found = compared(*runs(claim, [1.0] * 10), *runs("b", [0.5] * 10))["real", "b", claim]
+    assert found.sentence.startswith(f'b is better than "{claim}" on real data: its loss is 50.0% lower')
+    assert label(('a" is better than "b',)) == '"a\\" is better than \\"b"'
+    # Otherwise an agent could be taken for another one with its model.
+    assert label(("a / b",)) != label(("a", "b"))
+
+
+def test_a_row_whose_every_run_failed_by_our_fault_is_compared_with_nothing():
+    ours = [failed("error", agent="c", task=task) for task in TASKS]
+    assert set(compared(*runs("a", [0.5] * 10), *runs("b", [1.0] * 10), *ours)) == {("real", "a", "b")}
+
+
+@pytest.mark.parametrize(("often", "seldom"), ["ab", "ba"])
+def test_how_often_rows_were_scored_is_compared_too(often, seldom):
+    """Where the losses do not decide, since the scored ones of the row that fails are better."""
+    rejected = [failed("rejected", agent=seldom, task=task) for task in TASKS[:8]]
+    found = compared(*runs(often, [60.0] * 10), *rejected, *runs(seldom, [0.01] * 10)[8:])["real", "a", "b"]
+    assert found.verdict == "no difference"
+    assert found.success_p_holm < 0.05
+    assert found.sentence.startswith(
+        f"{often} is scored more often than {seldom} on real data (Holm-adjusted p = {found.success_p_holm:.2g})"
+    )
+    assert "neither loss is surely lower" in found.sentence
+    # By the share of its runs: with two attempts a row has more scored runs, and yet fails more often.
+    failing = [failed("rejected", agent=seldom, task=task) for task in TASKS[:8]]
+    again = [*runs(seldom, [0.01] * 10, attempt=1), *runs(seldom, [0.01] * 10)[8:]]
+    found = compared(*runs(often, [1.0] * 10), *failing, *again)["real", "a", "b"]
+    assert sorted(zip(found.scored, found.judged, strict=True)) == [(10, 10), (12, 20)]
+    assert found.sentence.startswith(f"{often} is scored more often than {seldom} on real data")

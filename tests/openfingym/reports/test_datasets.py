@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,13 @@ def test_builds_slices_and_hindsight_are_of_the_same_data() -> None:
         "mirai-relation-forecast",
         "mirai-object-forecast-hindsight",
         "mirai-relation-forecast@1a2b questions 1-10",
+        "mirai-relation-forecast questions 1-10",
     ]
     assert len(set(datasets_of(names, "simulated"))) == 1
     assert [name_of(name) for name in names] == [
         "mirai-relation-forecast",
         "mirai-object-forecast",
+        "mirai-relation-forecast",
         "mirai-relation-forecast",
     ]
     assert len(set(datasets_of(["gone@1a2b", "gone@3c4d", "lost"], "real"))) == 2
@@ -60,6 +63,47 @@ def test_what_joins_two_groups_makes_them_one(tmp_path: Path, monkeypatch: pytes
     # A task that cannot be read is on data of its own, and is no reason to have no report.
     (tmp_path / "second-task" / "task.toml").write_text("no [toml")
     assert len(set(datasets_of(["first-task", "second-task"], "simulated"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("asset_class", "one_market"),
+    [*((name, True) for name in ("commodity", "crypto", "equity", "fx", "rates", "lob")), ("synthetic", False)],
+)
+def test_ones_own_data_of_a_market_is_no_other_dataset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asset_class: str, one_market: bool
+) -> None:
+    from openfingym.packages.scaffold import new_task
+
+    tasks = ["first-task", "second-task"]
+    for name in tasks:
+        new_task(name, tmp_path)
+        config = tmp_path / name / "task.toml"
+        config.write_text(
+            re.sub(r'^asset_class = ".*"', f'asset_class = "{asset_class}"', config.read_text(), flags=re.M)
+        )
+    other = tmp_path / "second-task" / "data.csv"
+    other.write_text(other.read_text() + "\n")
+    monkeypatch.setenv("OPENFINGYM_TASKS", str(tmp_path))
+    assert (len(set(datasets_of(tasks, "real"))) == 1) is one_market
+    assert len(set(datasets_of(tasks, "simulated"))) == 2
+
+
+def test_of_a_task_whose_file_cannot_be_read_it_is_not_known_what_it_shares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from openfingym.packages.scaffold import new_task
+
+    tasks = ["first-task", "second-task"]
+    for name in tasks:
+        new_task(name, tmp_path)
+    monkeypatch.setenv("OPENFINGYM_TASKS", str(tmp_path))
+    assert len(set(datasets_of(tasks, "real"))) == 1
+
+    def broken(path: Path) -> str:
+        raise OSError(5, "Input/output error", str(path))
+
+    monkeypatch.setattr("openfingym.digests.sha256_of_file", broken)
+    assert len(set(datasets_of(tasks, "real"))) == 2
 
 
 def test_unknown_tasks_are_named_and_questions_called_so() -> None:

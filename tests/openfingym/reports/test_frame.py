@@ -15,7 +15,7 @@ from openfingym.errors import UsageError
 from openfingym.reports.formatting import figure, percent, signed
 from openfingym.reports.frame import COLUMNS
 from openfingym.reports.report import make_report
-from openfingym.reports.runs import FoundRuns
+from openfingym.reports.runs import FoundRuns, find_runs
 from openfingym.rollouts.folders import STAGING, RunFolder
 from tests.openfingym.reports.made import PLAYED, failed, scored, write
 
@@ -122,21 +122,24 @@ def of_all_kinds():
                 }
                 metrics = {"auroc": 0.9 - 0.01 * number, "recall_at_k": 0.1 * (seed + 1)}
                 yield scored(0.3 + 0.1 * number + 0.05 * seed, agent="good", metrics=metrics, **about)
-                worse = scored(150.0 if seed else 1.7, agent="bad", model="m", metrics=metrics, **about)
+                worse = scored(99.5 if seed else 1.7, agent="bad", model="m", metrics=metrics, **about)
                 yield worse if (number + seed) % 3 else failed("rejected", agent="bad", model="m", **about)
                 yield failed("rejected", agent="never", **about)
         yield failed("error", agent="good", task="fx-forecast", seed=7, data_kind=kind)
     yield scored(0.01, agent="good", task="fx-forecast", seed=8, task_digest="e" * 64)
     yield scored(0.01, agent="good", task="fx-forecast", seed=9, split="train", instance=1)
+    # A slice of what others were asked whole is in no figure of a report.
+    yield scored(0.02, agent="good", task="ou-generation", seed=8, questions="1-9")
 
 
 def test_the_recipe_of_the_documentation_has_the_figures_of_the_report(tmp_path, monkeypatch):
     results = list(of_all_kinds())
-    write(tmp_path / "runs" / "t4", *results)
+    for result in results:
+        write(tmp_path / "runs" / "t4" / result.split, result)
     monkeypatch.chdir(tmp_path)
     recipe = next(code for code in re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL) if "read_runs" in code)
     exec(recipe, names := {})
-    report = make_report(FoundRuns(tuple(result for result in results if result.split == "test")))
+    report = make_report(find_runs([tmp_path / "runs" / "t4" / "test"]))
     cells = {
         (cell.data_kind, *(name if name != "-" else "" for name in cell.row), cell.family): cell
         for cell in report.cells

@@ -11,7 +11,7 @@ from scipy import stats
 
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.reports.cells import log_penalized
-from openfingym.reports.repeats import Samples, by_seed, difference_of, figure_of, stored_sample
+from openfingym.reports.repeats import Samples, by_seed, difference_of, figure_of, half_width, stored_sample
 from openfingym.results import VERIFIED, read_run
 from tests.openfingym.reports.made import failed, scored, write
 
@@ -69,6 +69,38 @@ def test_a_failure_counts_the_same_on_all_items():
     assert repeats.freedom == 1.0
 
 
+def test_one_answer_under_two_names_differs_by_nothing():
+    a, b = (by_seed([certain(0.5, agent=agent)]) for agent in "ab")
+    found = difference_of(a, b, log_penalized, Samples(lambda run: SAMPLE))
+    assert (found.value, found.shared.error, found.shared.half, found.influence) == (0.0, 0.0, 0.0, None)
+    # Of intervals alone it is not known that the two go wrong together.
+    assert difference_of(a, b, log_penalized, Samples(lambda run: None)).shared.half == pytest.approx(2.0 * HALF)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-4])
+def test_the_sample_of_another_run_makes_no_difference_certain(jitter):
+    """It has the width of the interval, and the two differ by nothing on all replicates, but not in what they state."""
+    copied = RelativeSample(SAMPLE.values + jitter * np.random.default_rng(1).standard_normal(200), 1.1, 9.0, 30)
+    a, b = by_seed([certain(0.95, agent="a")]), by_seed([certain(1.0, agent="b")])
+    samples = Samples(lambda run: copied if run.agent == "a" else SAMPLE)
+    found = difference_of(a, b, log_penalized, samples)
+    assert found.shared.half == pytest.approx(2.0 * HALF)
+    assert samples.items(a, b) is None
+    # That of the run itself is as far off as the run is.
+    own = RelativeSample(copied.values + math.log(0.95), 1.1, 9.0, 30)
+    samples = Samples(lambda run: own if run.agent == "a" else SAMPLE)
+    assert difference_of(a, b, log_penalized, samples).shared.half < 0.01
+    assert samples.items(a, b) == 30
+
+
+def test_copies_of_a_run_as_if_on_tapes_of_their_own_are_one_observation():
+    copies = figure_of(by_seed([certain(0.5, seed=seed, tape="fresh") for seed in range(6)]), log_penalized)
+    assert copies.shared.half == pytest.approx(HALF)
+    # Where no item matters, as to the baseline's own answer, nothing is left to be wrong by.
+    naive = figure_of(by_seed([certain(1.0, 0.0, seed=seed, tape="fresh") for seed in range(6)]), log_penalized)
+    assert (naive.shared.half, naive.own) == (0.0, ())
+
+
 def test_attempts_at_one_seed_are_repeats_and_within_many_seeds_they_are_not():
     one = figure_of(by_seed([certain(0.5, attempt=0), certain(0.6, attempt=1)]), log_penalized)
     (part,) = one.own
@@ -85,3 +117,4 @@ def test_an_interval_that_is_cut_off_at_one_end_counts_by_the_other():
     assert found.shared.half == pytest.approx(math.log(2.0))
     assert figure_of(by_seed([scored(0.5, relative_interval=(0.0, 0.9))]), log_penalized).shared is None
     assert figure_of(by_seed([scored(0.5), certain(0.5, seed=1)]), log_penalized).shared is None
+    assert half_width(None, (0.5, 0.9)) is None

@@ -175,11 +175,12 @@ def test_rounded_results_are_said_to_be():
 def test_agents_of_one_name_that_are_not_the_same_are_said_to_be_pooled():
     first, second, other = scored(0.5), scored(0.6, seed=1), scored(0.5, agent="naive")
     ours = failed("error", seed=2)
+    others = [failed("error", agent="naive", seed=seed) for seed in (1, 2)]
     made = {
         run.rollout_id: RunConfig(setting=name)
         for run, name in ((first, "a"), (second, "b"), (other, "c"), (ours, "d"))
     }
-    ((concern, sentence),) = cautions(first, second, other, ours, made=made)
+    ((concern, sentence),) = cautions(first, second, other, ours, *others, made=made)
     assert concern == "settings"
     assert "ridge on real data pools 2 settings" in sentence
     # A run that does not state its setting says nothing.
@@ -239,6 +240,30 @@ def test_rows_of_unlike_tasks_are_said_to_be():
     ((concern, sentence),) = cautions(*both[1:], failed("error", agent="a", task=TASKS[0]))
     assert concern == "tasks"
     assert f"of {len(TASKS) - 1} to {len(TASKS)} of {len(TASKS)}" in sentence
+
+
+def test_runs_that_a_row_lacks_are_said_to_be_missing():
+    """Whoever takes the failures of an agent away leaves a gap, whatever they were."""
+    full = [scored(0.5, agent=agent, task=task, seed=seed) for agent in "ab" for task in TASKS[:2] for seed in range(3)]
+
+    def said(*results):
+        return [one.sentence for one in make_report(runs(*results), by=("agent",)).cautions if one.concern == "runs"]
+
+    assert said(*full) == []
+    # A failure of ours is no gap, as it is there to be seen.
+    assert said(*full[:-1], failed("error", agent="b", task=TASKS[1], seed=2)) == []
+    (sentence,) = said(*full[:-1])
+    assert sentence == (
+        "On real data the rows are not of the same seeds and attempts: 1 run that others have is not there (such as "
+        f"seed 2 of b on {TASKS[1]}), and may have been taken away; the comparisons in pairs take common seeds alone"
+    )
+    again = scored(0.5, agent="a", task=TASKS[0], attempt=1)
+    (sentence,) = said(*full, again)
+    assert "3 runs that others have are not there (such as seed 0, attempt 1 of a on" in sentence
+    # Of one row alone, too.
+    assert "1 run that others have" in said(*full[:5])[0]
+    # Tasks that a row lacks wholly are another caution.
+    assert said(*full[:9]) == []
 
 
 def test_tasks_whose_data_is_not_known_are_named():

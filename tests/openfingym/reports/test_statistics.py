@@ -151,6 +151,9 @@ def test_what_is_known_exactly_has_an_interval_of_no_width():
     assert (exact.half, exact.p_value) == (0.0, 0.0)
     assert of_items(Figure(0.0, Part(0.0, math.inf, 0.0), ())).p_value == 1.0
     assert of_items(Figure(1e-300, Part.known(1e-300, 5.0), ())).half > 0.0
+    # A part that is next to nothing beside another one neither matters nor overflows.
+    both = of_items(Figure(0.2, Part.known(1e-300, 3.0), (Part.known(0.1, 5.0),)))
+    assert (both.half, both.freedom) == (pytest.approx(0.1 * quantile(5.0)), pytest.approx(5.0))
 
 
 @pytest.mark.parametrize("freedom", [2.0, 5.0, 23.0, math.inf])

@@ -13,6 +13,7 @@ from openfingym.cli import main
 from openfingym.models.testing import StandIn
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import read_run
+from openfingym.results.faults import SCORE_FIELDS
 from openfingym.rollouts import RunFolder
 from tests.openfingym.models.scripted import Scripted, completion
 from tests.openfingym.rollouts.driving import Cli, alive, descendants, runs
@@ -52,9 +53,8 @@ def test_failures_of_ours_are_no_score_and_redone_when_asked(cli: Cli, treasury:
     (path,) = out.glob("*/*/result.json")
     failed = {
         **json.loads(path.read_text()),
+        **dict.fromkeys(SCORE_FIELDS),
         "state": "error",
-        "total": None,
-        "relative_total": None,
         "reason": "the disk was full",
     }
     path.write_text(json.dumps(failed))

@@ -57,6 +57,7 @@ def talked(how: str = "finished", *, outcome: Outcome | None = None, **stated: o
         (Acted(EXITED), True),
         (Acted(CRASHED), False),
         (Acted(Outcome("timeout", None, b"", 9.0)), False),
+        (Acted(Outcome("timeout", 0, b"", 9.0)), False),  # it took the signal to stop for a request to end
         (Acted(replace(EXITED, exit_code=None)), False),
         (Acted(), True),
         (Acted(played=talked()), True),
@@ -88,6 +89,10 @@ def test_a_result_has_figures_only_where_it_is_scored() -> None:
         other = with_verified(scored, verified(state))
         assert (other.total, other.relative_total, other.relative_interval, other.total_interval) == (None,) * 4
         assert (other.metrics, other.standard_errors) == ({}, {})
+    of_its_own = verified(session={"venue": "v"}, questions="1-10", principal="team-a", reason="told so")
+    stated = ("reason", "session", "questions", "principal")
+    assert all(getattr(with_verified(BEGUN, of_its_own), name) == getattr(of_its_own, name) for name in stated)
+    assert with_verified(BEGUN, verified(principal="")).principal is None
     stated = ("baseline", "baseline_total", "baseline_metrics", "submissions_accepted", "submissions_rejected")
     stated += ("budget", "flags", "policy", "season", "disclosure", "tape", "split", "instance", "log_head")
     assert all(getattr(scored, name) == getattr(verified(), name) for name in stated)
@@ -106,6 +111,8 @@ def test_a_result_has_figures_only_where_it_is_scored() -> None:
             None,
             "agent",
         ),
+        (Acted(Outcome("cancelled", None, b"", 1.0)), "the program was cancelled; is rejected", "cancelled", None,
+         "agent"),
         (Acted(), "is rejected", None, None, "agent"),
         (Acted(played=talked("silent")), "it was silent; is rejected", "silent", None, "protocol"),
         (Acted(played=talked("refused")), "it was refused; is rejected", "refused", None, "model"),

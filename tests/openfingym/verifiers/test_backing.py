@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -135,14 +136,32 @@ def test_of_different_results_of_one_rollout_the_known_one_counts(tmp_path: Path
     true = proven(tmp_path / "m", scored(0.5))
     for name, key in (("a", OTHER), ("z", OTHER), ("b", SigningKey("elsewhere", bytes(32)))):
         proven(tmp_path / name, scored(0.1), key)
-    edited(true, tmp_path / "c", started_at="2020-01-01T00:00:00+00:00")
     found = find_runs([tmp_path], [KEY.public])
-    assert [run.path for run in found.results] == [tmp_path / "c"]
-    assert sorted(path.path.relative_to(tmp_path).parts[0] for path in found.damaged) == ["a", "b", "m", "z"]
+    assert [run.path for run in found.results] == [true]
+    assert sorted(path.path.relative_to(tmp_path).parts[0] for path in found.damaged) == ["a", "b", "z"]
     assert (found.results[0].relative_total, found.copies) == (0.5, 0)
     none = find_runs([tmp_path])
-    assert (none.results, len(none.damaged)) == ((), 5)
+    assert (none.results, len(none.damaged)) == ((), 4)
     assert "no receipt says which is right under a known key" in none.damaged[0].reason
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+def test_no_copy_gives_a_score_to_another_model(tmp_path: Path, name: str) -> None:
+    """Both receipts hold: of the model they say nothing, so that neither folder is believed."""
+    true = proven(tmp_path / "m", scored(0.5, model="one"))
+    edited(true, tmp_path / name, model="another")
+    found = find_runs([tmp_path], [KEY.public])
+    assert (found.results, len(found.damaged)) == ((), 2)
+    assert "no receipt says which is right" in found.damaged[0].reason
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+def test_a_copy_from_before_the_end_displaces_no_score(tmp_path: Path, name: str) -> None:
+    scored_run = scored(0.5)
+    true = proven(tmp_path / "m", scored_run)
+    proven(tmp_path / name, replace(failed("deferred"), rollout_id=scored_run.rollout_id))
+    found = find_runs([tmp_path], [KEY.public])
+    assert ([run.path for run in found.results], len(found.damaged)) == ([true], 1)
 
 
 def test_of_copies_the_backed_one_counts(tmp_path: Path) -> None:
