@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from openfingym.envs.trading import TradingEnv
+from openfingym.errors import UsageError
 from openfingym.trading.compiled.account import CompiledAccount
 from openfingym.trading.compiled.requests import ask
 from openfingym.trading.market import BarPath, MarketRules
@@ -318,6 +320,29 @@ def test_tables_of_any_codes_are_the_same_in_both_engines():
             assert numbers(compiled.open_orders()) == numbers(readable.open_orders())
             ended += sum(event.reason is Reason.PAIR_ENDED for event in theirs)
     assert ended > 20
+
+
+@pytest.mark.parametrize("engine", ["compiled", "python"])
+def test_an_environment_takes_pairs_and_the_form_without_them_says_so(engine):
+    env = TradingEnv(
+        bars_of([100.0, 100.0, 100.0, 94.0, 106.0, 106.0]),
+        MarketRules(max_short=0.0),
+        lookback=2,
+        action="orders",
+        start="first",
+        engine=engine,
+    )
+    env.reset()
+    env.step([Order(0, BUY, 10.0)])
+    told = [event for action in ([PROFIT, LOSS], []) for event in env.step(action)[-1].get("events", ())]
+    assert [(event.kind.name, event.order_id, event.reason.name) for event in told] == [
+        ("TRIGGERED", 3, "NONE"),
+        ("FILLED", 3, "NONE"),
+        ("CANCELLED", 2, "PAIR_ENDED"),
+    ]
+    order = {"symbol": 0, "side": 1, "quantity": 10.0, "type": 1, "limit_price": 105.0, "oco": "exit"}
+    with pytest.raises(UsageError, match=r"this form has no pairs \(oco\); give a sequence of Order"):
+        env.step({"orders": [order]})
 
 
 def numbers(values):
