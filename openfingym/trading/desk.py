@@ -85,7 +85,8 @@ class OrderDesk(Portfolio):
         if not reason:
             # The second is judged beside the first, with which it shares what it reserves.
             self.orders.append(pair[0])
-            other_reason = self._objection(second, pair[1])
+            twice = second.client_id is not None and second.client_id == first.client_id
+            other_reason = Reason.DUPLICATE_ID if twice else self._objection(second, pair[1])
             self.orders.pop()
             reason = Reason.PAIR_ENDED if other_reason else _NONE
         if reason:

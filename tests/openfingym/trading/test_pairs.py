@@ -190,6 +190,10 @@ def test_row_pair_client_ids():
     told(account)
     assert account.submit([pair[0], LOSS._replace(client_id="new")]) == [0, 0]
     assert [event[-1] for event in told(account)] == ["DUPLICATE_ID", "PAIR_ENDED"]
+    account.cancel(2)  # the position is free again
+    told(account)
+    assert account.submit([order._replace(client_id="same") for order in (PROFIT, LOSS)]) == [0, 0]
+    assert [event[-1] for event in told(account)] == ["PAIR_ENDED", "DUPLICATE_ID"]
 
 
 def test_row_pair_ends_together():
