@@ -125,7 +125,7 @@ def test_multiples_are_the_decimals_one_would_write(step, count):
 
 
 @relaxed
-@given(st.lists(st.integers(-(10**6), 10**6), max_size=30), st.sampled_from(STEPS))
+@given(st.lists(st.integers(-(10**6), 10**6), max_size=30), st.sampled_from((*STEPS, 1.1, 2.3)))
 def test_sums_of_lots_stay_multiples(counts, lot):
     position = 0.0
     for count in counts:
