@@ -99,6 +99,11 @@ def _table_of_names(action: Mapping[str, object]) -> Floats:
     """An element of :func:`order_space` as a table."""
     orders, cancels = action.get("orders", ()), action.get("cancels", ())
     try:
+        if any("oco" in order for order in orders):  # type: ignore[attr-defined]
+            raise UsageError(
+                "this form has no pairs (oco); give a sequence of Order with the field oco, or a table with the codes "
+                "11 to 13 in the column type"
+            )
         if not set(action) <= {"orders", "cancels"}:
             raise KeyError(*(set(action) - {"orders", "cancels"}))
         rows: list[tuple[float, ...]] = [

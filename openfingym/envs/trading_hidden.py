@@ -215,7 +215,9 @@ class HiddenTradingEnv(AccountEnv[Observation]):
         self._open_orders = []
         for order in cast("Sequence[Mapping[str, object]]", seen["open_orders"]):
             place = symbols.index(cast("str", order["symbol"]))
-            self._open_orders.append(_Open(cast("int", order["order"]), place))
+            self._open_orders.append(
+                _Open(cast("int", order["order"]), place, cast("int", order.get("other_order", 0)))
+            )
             # An order is worth its limit or else its stop; a market order, which has neither, the last close.
             price = next(
                 (order[name] for name in ("limit_price", "stop_price") if order[name] is not None), closes[place]
@@ -271,6 +273,8 @@ class _Open(NamedTuple):
 
     id: int
     symbol: int
+    other: int
+    """Number of the other order of its pair; 0 for none."""
 
 
 class _Recorder:

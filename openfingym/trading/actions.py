@@ -5,11 +5,12 @@
     null                                         hold
     {"weights": [0.5, 0.5, 0.0]}                 target shares of equity, traded at the next open
     {"orders": [{"symbol": "aapl", "side": "buy", "quantity": 10, "type": "stop-limit", "limit_price": 51.0,
-                 "stop_price": 50.5, "time_in_force": "gtc", "client_id": "a1"}],
+                 "stop_price": 50.5, "time_in_force": "gtc", "client_id": "a1", "oco": "exit"}],
      "cancels": [3], "replaces": [{"order": 4, "quantity": 5}]}
 
 Cancels come first, then replacements, then orders. ``symbol`` is a name or a position; ``type`` is
-``market`` and ``time_in_force`` ``gtc`` where left out. What has another form is refused; what a
+``market`` and ``time_in_force`` ``gtc`` where left out. Two orders of an action with the same ``oco``, a name, are a
+pair, of which one cancels the other (:mod:`openfingym.trading.pairs`). What has another form is refused; what a
 market would refuse, such as an unknown symbol or a quantity of zero, is a rejection in the next
 observation. Null in the place of an order stands for one without the form of an order, such as a row
 of a table with a type that does not exist: the market rejects it as malformed, and it alone.
@@ -37,10 +38,10 @@ from openfingym.trading.orders import (
 )
 from openfingym.trading.rules import WEIGHT_TOLERANCE
 
-ORDER_KEYS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "client_id")
+ORDER_KEYS = ("symbol", "side", "quantity", "type", "limit_price", "stop_price", "time_in_force", "client_id", "oco")
 """Keys that an order may have in an action."""
 MAX_CLIENT_ID = 64
-"""Longest client id, in characters."""
+"""Longest client id, and longest name of a pair, in characters."""
 UNKNOWN = -1
 """Position that stands for a symbol which is none of the episode's."""
 
@@ -180,8 +181,9 @@ def order_json(order: Order, symbols: Sequence[str]) -> dict[str, object] | None
         if not math.isnan(price):
             # Not null for an infinite price: it is refused of an order that has no such price, too.
             document[name] = price if math.isfinite(price) else 0.0
-    if plain.client_id is not None:
-        document["client_id"] = plain.client_id
+    for name in ("client_id", "oco"):
+        if getattr(plain, name) is not None:
+            document[name] = getattr(plain, name)
     return document
 
 
@@ -200,9 +202,10 @@ def _order(item: object, symbols: Sequence[str], where: str) -> Order:
     _only(item, ORDER_KEYS, where)
     if missing := [key for key in ("symbol", "side", "quantity") if key not in item]:
         _refuse(where, f"the keys symbol, side and quantity; missing: {', '.join(missing)}", sorted(map(str, item)))
-    client = item.get("client_id")
-    if client is not None and not (isinstance(client, str) and 0 < len(client) <= MAX_CLIENT_ID):
-        _refuse(f"{where}.client_id", f"a text of 1 to {MAX_CLIENT_ID} characters", client)
+    for key in ("client_id", "oco"):
+        name = item.get(key)
+        if name is not None and not (isinstance(name, str) and 0 < len(name) <= MAX_CLIENT_ID):
+            _refuse(f"{where}.{key}", f"a text of 1 to {MAX_CLIENT_ID} characters", name)
     return Order(
         symbol=_symbol(item["symbol"], symbols, f"{where}.symbol"),
         side=_member(Side, item["side"], f"{where}.side"),
@@ -211,7 +214,8 @@ def _order(item: object, symbols: Sequence[str], where: str) -> Order:
         limit_price=_number(item.get("limit_price"), f"{where}.limit_price"),
         stop_price=_number(item.get("stop_price"), f"{where}.stop_price"),
         time_in_force=_member(TimeInForce, item.get("time_in_force", "gtc"), f"{where}.time_in_force"),
-        client_id=client,
+        client_id=item.get("client_id"),
+        oco=item.get("oco"),
     )
 
 

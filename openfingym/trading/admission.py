@@ -60,13 +60,20 @@ def _reserve(portfolio: Portfolio, order: WorkingOrder) -> Reason:
 
     An order that also closes a position is always accepted: what opens is judged when it is to be filled.
     """
-    symbol, d, market = order.symbol, order.d, portfolio.market
+    symbol, d, market, pair = order.symbol, order.d, portfolio.market, order.other
+    cash_before = short_before = 0.0
+    if pair is not None:
+        # What it reserves now, where it is one of a pair that is replaced.
+        cash_before, short_before = order.hold_cash, order.hold_short
+        order.hold_cash = order.hold_short = 0.0
     # Split the order into what closes a position, which needs no cover, and what opens one.
     opening, closing = order.remaining, -d * portfolio.position[symbol]
     if closing > 0.0:
         for other in portfolio.orders:
-            if other.symbol == symbol and other.d == d:
-                closing -= other.remaining  # earlier orders close that much of the position already
+            # Earlier orders close that much of the position already; the two of a pair are counted at the first.
+            counts = other.other is None or (other.id < other.other.id and other is not pair)
+            if counts and other.symbol == symbol and other.d == d:
+                closing -= other.remaining
         if closing >= opening:
             return _NONE
         if closing > 0.0:
@@ -88,9 +95,12 @@ def _reserve(portfolio: Portfolio, order: WorkingOrder) -> Reason:
         hold = opening * price + paid
         free = portfolio.cash if market.short_proceeds_fund_longs else portfolio.cash - portfolio.short_value()
         for other in portfolio.orders:
-            free -= other.hold_cash
+            if other is not pair:
+                free -= other.hold_cash
         if free >= hold:
-            order.opening, order.hold_cash = opening, hold
+            order.opening = opening
+            # A pair reserves once: the second order what it needs more than the first, and no less than before.
+            order.hold_cash = hold if pair is None else max(cash_before, hold - pair.hold_cash)
             return _NONE
         # An order that closes a position in part is accepted: at its fill at least that part is carried out.
         return _NONE if closing > 0.0 else Reason.INSUFFICIENT_CASH
@@ -98,8 +108,10 @@ def _reserve(portfolio: Portfolio, order: WorkingOrder) -> Reason:
     hold = opening * base + market.max_short * (opening * (base - price) + paid)
     shorts = portfolio.short_value() + hold
     for other in portfolio.orders:
-        shorts += other.hold_short
+        if other is not pair:
+            shorts += other.hold_short
     if shorts <= market.max_short * (portfolio.cash + portfolio.value()):
-        order.opening, order.hold_short = opening, hold
+        order.opening = opening
+        order.hold_short = hold if pair is None else max(short_before, hold - pair.hold_short)
         return _NONE
     return _NONE if closing > 0.0 else Reason.SHORT_CAP

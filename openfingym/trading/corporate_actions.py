@@ -47,7 +47,7 @@ def _split(portfolio: Portfolio, symbol: int, ratio: float) -> None:
         portfolio.average[symbol] = 0.0
     # Over a copy, since cancelling takes orders out of the list.
     for order in list(portfolio.orders):
-        if order.symbol != symbol:
+        if order.symbol != symbol or order not in portfolio.orders:  # one of a pair that has ended with the other
             continue
         # A reverse split would leave fractions of lots, and an enormous one quantities beyond float64.
         if ratio < 1.0 or order.remaining * ratio == math.inf:
@@ -72,7 +72,7 @@ def _pay(portfolio: Portfolio, symbol: int, dividend: float) -> None:
     portfolio.mark[symbol] = max(0.0, portfolio.mark[symbol] - dividend)
     tick = portfolio.market.tick
     for order in list(portfolio.orders):
-        if order.symbol == symbol and order.kind != MARKET and _waits_below(order):
+        if order.symbol == symbol and order.kind != MARKET and _waits_below(order) and order in portfolio.orders:
             stop = order.stop if order.triggered else on_tick(order.stop - dividend, tick, False)
             _reprice(portfolio, order, on_tick(order.limit - dividend, tick, False), stop)
 
@@ -96,3 +96,4 @@ def _reprice(portfolio: Portfolio, order: WorkingOrder, limit: float, stop: floa
 def _cancel(portfolio: Portfolio, order: WorkingOrder) -> None:
     portfolio.orders.remove(order)
     portfolio.tell(EventKind.CANCELLED, order, Reason.CORPORATE_ACTION)
+    portfolio.end_other(order)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from openfingym.trading.actions import admissible
 from openfingym.trading.admission import refusal
 from openfingym.trading.market import MarketRules
-from openfingym.trading.orders import MOST, EventKind, Order, Reason, number, order_number, replaced, well_formed
+from openfingym.trading.orders import EventKind, Order, Reason, number, order_number, replaced, well_formed
+from openfingym.trading.pairs import mates, place_of
 from openfingym.trading.portfolio import Portfolio, WorkingOrder
 
 _NAN = math.nan
@@ -42,42 +43,93 @@ class OrderDesk(Portfolio):
         if len(orders) > self.market.max_orders_per_batch:
             self.record(_REJECTED, 0, -1, 0, float(len(orders)), Reason.TOO_MANY_ORDERS)
             return [0] * len(orders)
-        return [self._submit(order) for order in orders]
+        asked = [well_formed(order) for order in orders]
+        if len(asked) == 1 or not (pairs := mates(asked)):  # the usual case
+            return [self._submit(order) for order in asked]
+        ids = [0] * len(asked)
+        for place, order in enumerate(asked):
+            other = pairs.get(place)
+            if other is None:
+                ids[place] = self._submit(order)
+            elif place < other:
+                first, second = order, asked[other]
+                assert first is not None
+                assert second is not None
+                ids[place], ids[other] = self._submit_pair(first, second)
+        return ids
 
-    def _submit(self, order: Order) -> int:
-        plain = well_formed(order)
-        if plain is None:
+    def _submit(self, order: Order | None) -> int:
+        if order is None:
             self.record(_REJECTED, 0, -1, 0, _NAN, Reason.MALFORMED)
             return 0
-        working = self._working(self._next_id, plain)
-        client, reason = working.client_id, _NONE
-        if client is not None and client in self._by_client:
-            known_id, known = self._by_client[client]
-            # The same order with the same id is a repetition, as after an answer that was lost; it must not be placed
-            # twice.
-            if plain.same_as(known):
-                return known_id
-            reason = Reason.DUPLICATE_ID
-        elif not 0 <= working.symbol < len(self.position):
-            reason = Reason.UNKNOWN_SYMBOL
-        else:
-            reason = refusal(self, working) or self._closed_to(working)
+        if order.client_id is not None and (known := self._known(order)):
+            return known
+        if order.oco is not None:
+            return self._refuse(order, Reason.BAD_PAIR)
+        working = self._working(self._next_id, order)
+        reason = self._objection(order, working)
         if reason:
-            symbol = plain.symbol if abs(plain.symbol) < MOST else -1
-            self.record(_REJECTED, 0, symbol, plain.side, plain.quantity, reason, client)
-            return 0
-        self._next_id += 1
-        self.orders.append(working)
-        if client is not None:
-            self._by_client[client] = (working.id, plain)
+            return self._refuse(order, reason)
+        self._accept(order, working)
         self._entered(working)
         return working.id
+
+    def _submit_pair(self, first: Order, second: Order) -> tuple[int, int]:
+        """Take both orders of a pair, or neither; returns their ids, 0 where they are refused."""
+        known = self._known(first), self._known(second)
+        if all(known):
+            return known
+        pair = [self._working(self._next_id + place, order) for place, order in enumerate((first, second))]
+        pair[0].other, pair[1].other = pair[1], pair[0]
+        reason, other_reason = self._objection(first, pair[0]), Reason.PAIR_ENDED
+        if not reason:
+            # The second is judged beside the first, with which it shares what it reserves.
+            self.orders.append(pair[0])
+            twice = second.client_id is not None and second.client_id == first.client_id
+            other_reason = Reason.DUPLICATE_ID if twice else self._objection(second, pair[1])
+            self.orders.pop()
+            reason = Reason.PAIR_ENDED if other_reason else _NONE
+        if reason:
+            return self._refuse(first, reason), self._refuse(second, other_reason)
+        for order, working in zip((first, second), pair, strict=True):
+            self._accept(order, working)
+        self._entered(pair[0])
+        if pair[1].other is not None:  # the first may have traded at once, and have ended the second
+            self._entered(pair[1])
+        return pair[0].id, pair[1].id
+
+    def _known(self, order: Order) -> int:
+        """The id of the same order, where it was accepted before with the same client id; 0 otherwise."""
+        # As after an answer that was lost: it must not be placed twice.
+        known_id, known = self._by_client.get(order.client_id or "", (0, order))
+        return known_id if order.client_id is not None and order.same_as(known) else 0
+
+    def _objection(self, order: Order, working: WorkingOrder) -> Reason:
+        """Why an order is not taken, or NONE."""
+        if order.client_id is not None and order.client_id in self._by_client:
+            return Reason.DUPLICATE_ID
+        if not 0 <= working.symbol < len(self.position):
+            return Reason.UNKNOWN_SYMBOL
+        return refusal(self, working) or self._closed_to(working)
+
+    def _refuse(self, order: Order, reason: Reason) -> int:
+        """Record that an order is refused; returns 0, which is no order's id."""
+        self.record(_REJECTED, 0, place_of(order), order.side, order.quantity, reason, order.client_id)
+        return 0
+
+    def _accept(self, order: Order, working: WorkingOrder) -> None:
+        self._next_id += 1
+        self.orders.append(working)
+        if order.client_id is not None:
+            self._by_client[order.client_id] = (working.id, order)
 
     def cancel(self, order_id: int) -> None:
         """Cancel what is left of an order."""
         place = self._find(order_id)
         if place >= 0:
-            self.tell(_CANCELLED, self.orders.pop(place))
+            order = self.orders.pop(place)
+            self.tell(_CANCELLED, order)
+            self.end_other(order)
 
     def replace(
         self,
@@ -104,11 +156,16 @@ class OrderDesk(Portfolio):
         )
         changed = self._working(order.id, wanted)
         changed.triggered = order.triggered
+        if order.other is not None:
+            changed.other, changed.hold_cash, changed.hold_short = order.other, order.hold_cash, order.hold_short
         # Taken out before it is judged, so that what the old order reserves is free for the new one.
         del self.orders[place]
-        # A triggered order has no stop any more.
-        reason = Reason.BAD_PRICE if order.triggered and stop_price is not None else refusal(self, changed)
-        reason = reason or self._closed_to(changed)
+        if order.triggered and stop_price is not None:
+            reason = Reason.BAD_PRICE  # a triggered order has no stop any more
+        elif order.other is not None and wanted.quantity != order.remaining:
+            reason = Reason.BAD_PAIR  # the quantity is that of both
+        else:
+            reason = refusal(self, changed) or self._closed_to(changed)
         if reason:
             self.orders.insert(place, order)
             self.record(_REJECTED, order.id, order.symbol, order.side, wanted.quantity, reason, order.client_id)
@@ -116,6 +173,8 @@ class OrderDesk(Portfolio):
         # As at exchanges, an order keeps its place in time only if nothing but its quantity changes, downwards.
         keeps_place = changed.remaining <= order.remaining and (limit_price is None or changed.limit == order.limit)
         keeps_place = keeps_place and (stop_price is None or changed.stop == order.stop)
+        if changed.other is not None:
+            changed.other.other = changed
         self.orders.insert(place if keeps_place else len(self.orders), changed)
         self.tell(EventKind.REPLACED, changed)
         if keeps_place:

@@ -44,6 +44,8 @@ class OpenOrder(NamedTuple):
     """Whether a stop order has become a market order, or a stop-limit order a limit order."""
     client_id: str | None
     """The caller's own id of the order, if it has one."""
+    other: int = 0
+    """Number of the other order of its pair, of which one cancels the other; 0 for none."""
 
 
 class Executor(Protocol):

@@ -91,6 +91,10 @@ class Reason(IntEnum):
     """What a live market shows is too old, misses updates, or is crossed."""
     HALTED = 22
     """Trading of the symbol is halted at a live market."""
+    BAD_PAIR = 23
+    """Orders that name a pair are none, or the market takes no pairs; see :mod:`openfingym.trading.pairs`."""
+    PAIR_ENDED = 24
+    """The other order of the pair was filled, refused or cancelled."""
 
 
 class EventKind(IntEnum):
@@ -107,8 +111,9 @@ class EventKind(IntEnum):
     TRIGGERED = 5
     """A stop order has become a market order, or a stop-limit order a limit order."""
     ADJUSTED = 6
-    """A split or a dividend has changed its quantity or prices, or a broker's venue has taken back or corrected a
-    fill: ``quantity`` is then by how much more is filled, below zero for less.
+    """A split or a dividend has changed its quantity or prices, or a partial fill of the other order of its pair has
+    left it as much less; or a broker's venue has taken back or corrected a fill: ``quantity`` is then by how much more
+    is filled, below zero for less.
     """
 
 
@@ -129,6 +134,10 @@ class Order(NamedTuple):
     time_in_force: TimeInForce = TimeInForce.GTC
     client_id: str | None = None
     """An id that the caller may choose: submitting the same order with the same id a second time changes nothing."""
+    oco: str | None = None
+    """A name that two orders of a batch share which are a pair, of which one cancels the other; see
+    :mod:`openfingym.trading.pairs`.
+    """
 
     def same_as(self, other: Order) -> bool:
         """Whether two orders ask for the same; a price that neither has is NaN in both."""
@@ -143,7 +152,7 @@ def well_formed(order: Order) -> Order | None:
     """
     fields: tuple[Any, ...] = order  # annotations do not bind agents
     try:
-        symbol, side, quantity, kind, limit, stop, time_in_force, client = fields
+        symbol, side, quantity, kind, limit, stop, time_in_force, client, pair = fields
         # The usual case: nothing to convert. Types are compared exactly, since a bool is also an int and a float64 of
         # NumPy also a float, and both are to be converted.
         if (
@@ -156,9 +165,10 @@ def well_formed(order: Order) -> Order | None:
             and type(stop) is float
             and type(time_in_force) is TimeInForce
             and (client is None or type(client) is str)
+            and (pair is None or type(pair) is str)
         ):
             return order
-        if client is not None and not isinstance(client, str):
+        if not all(name is None or isinstance(name, str) for name in (client, pair)):
             return None
         return Order(
             int(operator.index(symbol)),
@@ -169,6 +179,7 @@ def well_formed(order: Order) -> Order | None:
             number(stop),
             TimeInForce(time_in_force),
             client,
+            pair,
         )
     except (TypeError, ValueError):
         return None

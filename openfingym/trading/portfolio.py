@@ -25,15 +25,25 @@ class WorkingOrder:
     # fmt: off
     __slots__ = (
         "client_id", "d", "hold_cash", "hold_short", "id", "kind", "limit",
-        "limited", "opening", "remaining", "side", "stop", "symbol", "time_in_force", "triggered",
+        "limited", "opening", "other", "remaining", "side", "stop", "symbol", "time_in_force", "triggered",
     )
     # fmt: on
 
     def __init__(self, id: int, order: Order) -> None:  # noqa: A002  # the field's own name
         self.id = id
-        self.symbol, self.side, self.remaining, self.kind, self.limit, self.stop, self.time_in_force, self.client_id = (
-            order
-        )
+        (
+            self.symbol,
+            self.side,
+            self.remaining,
+            self.kind,
+            self.limit,
+            self.stop,
+            self.time_in_force,
+            self.client_id,
+            _,
+        ) = order
+        self.other: WorkingOrder | None = None
+        """The other order of its pair, of which one cancels the other; what is left of both is the same."""
         self.d = 1.0 if self.side is _BUY else -1.0
         """The direction as :mod:`~openfingym.trading.rules` takes it: 1 for a buy, -1 for a sell."""
         self.limited = self.kind in LIMITED
@@ -46,6 +56,15 @@ class WorkingOrder:
         """Cash that a buy reserves for its worst case, costs included."""
         self.hold_short = 0.0
         """Value that a sale reserves of what the short cap allows, in cash."""
+
+    def cut(self, remaining: float) -> None:
+        """Leave less of the order; what it reserved for the rest is free."""
+        self.remaining = remaining
+        if remaining < self.opening:
+            share = remaining / self.opening
+            self.opening = remaining
+            self.hold_cash *= share
+            self.hold_short *= share
 
 
 class Portfolio:
@@ -123,7 +142,17 @@ class Portfolio:
         """Open orders, in the order in which they trade."""
         return tuple(
             OpenOrder(
-                o.id, o.symbol, o.side, o.kind, o.time_in_force, o.remaining, o.limit, o.stop, o.triggered, o.client_id
+                o.id,
+                o.symbol,
+                o.side,
+                o.kind,
+                o.time_in_force,
+                o.remaining,
+                o.limit,
+                o.stop,
+                o.triggered,
+                o.client_id,
+                0 if o.other is None else o.other.id,
             )
             for o in self.orders
         )
@@ -154,6 +183,14 @@ class Portfolio:
                 ),
             )
         )
+
+    def end_other(self, order: WorkingOrder) -> None:
+        """End the other order of a pair, one order of which has ended."""
+        other = order.other
+        if other is not None:
+            order.other = other.other = None
+            self.orders = [open_order for open_order in self.orders if open_order is not other]
+            self.tell(EventKind.CANCELLED, other, Reason.PAIR_ENDED)
 
     def record(
         self,

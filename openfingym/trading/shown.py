@@ -68,6 +68,7 @@ def _open_orders(executor: Shown, symbols: Sequence[str]) -> list[dict[str, obje
             "stop_price": _finite(order.stop_price),
             "triggered": order.triggered,
             "client_id": order.client_id,
+            **({"other_order": order.other} if order.other else {}),  # only a pair has it
         }
         for order in executor.open_orders()
     ]

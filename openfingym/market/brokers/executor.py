@@ -26,6 +26,11 @@ from openfingym.trading.executor import Account, OpenOrder
 from openfingym.trading.orders import Event, EventKind, Order, Reason, order_number, replaced, well_formed
 
 _NAN = math.nan
+NO_PAIRS = (
+    "pairs of orders (oco) are traded by simulated accounts alone, and are not sent to a venue; send one of the two, "
+    "and cancel it before you send the other"
+)
+"""Why a pair is refused."""
 
 
 class BrokerExecutor:
@@ -296,6 +301,8 @@ class BrokerExecutor:
             if plain.same_as(known):  # the agent repeats itself, as after an answer that it missed
                 return number
             return self._events.rejected(self.row, plain, Reason.DUPLICATE_ID)
+        if plain.oco is not None:
+            return self._events.rejected(self.row, plain, Reason.BAD_PAIR, text=NO_PAIRS)
         made = self._unready() or self._admitted(plain, None)
         if isinstance(made, Reason):
             return self._events.rejected(self.row, plain, made, text=self.reconciler.stopped or "")

@@ -23,6 +23,9 @@ from openfingym.trading.portfolio import WorkingOrder
 from openfingym.trading.rebalancing import buyable, sellable, wanted_changes
 from openfingym.trading.rules import settled, whole_lots
 
+_OF_AN_ORDER = [name for cls in (WorkingOrder, PaperOrder) for name in cls.__slots__ if name != "other"]
+"""What an open order holds, but for the other of its pair."""
+
 
 class IntervalRecord(NamedTuple):
     """An interval between two marks, as a row of :data:`openfingym.metrics.performance.RECORD`."""
@@ -94,10 +97,13 @@ class PaperExecutor(PaperFills):
                 *(self.cash, self.position, self.average, self.mark, self.equity, self.bankrupt, self.row),
                 *(self.traded, self.cost, self.closed, self.won, self._next_id, self._now, self._borrowed, [*self._at]),
                 [
-                    [_plain(getattr(order, name)) for cls in (WorkingOrder, PaperOrder) for name in cls.__slots__]
+                    [
+                        *(_plain(getattr(order, name)) for name in _OF_AN_ORDER),
+                        *(() if order.other is None else (order.other.id,)),
+                    ]
                     for order in self.orders
                 ],
-                [[number, *map(_plain, order)] for number, order in self._by_client.values()],
+                [[number, *map(_plain, _without_none(order))] for number, order in self._by_client.values()],
                 [liquidity.canonical() for liquidity in self._liquidity],
             ]
         )
@@ -133,6 +139,11 @@ class PaperExecutor(PaperFills):
         if available < wanted:
             order.remaining = settled(wanted, -available, self.market.lot)
             self.tell(EventKind.CANCELLED, order, Reason.UNFILLED)
+
+
+def _without_none(order: Order) -> tuple[object, ...]:
+    """An order without its last field, where it names no pair: digests are those of the time before there were any."""
+    return order[:-1] if order.oco is None else order
 
 
 def _plain(value: object) -> object:

@@ -16,6 +16,8 @@
   set no price (odd lots, averages) do not count, nor do any while the symbol is halted. A trade that the venue takes
   back later stays a fill.
 - An order trades with the market and never with another one of the same account.
+- A trade that reaches both orders of a pair (:mod:`openfingym.trading.pairs`) fills before it triggers, so that a stop
+  is triggered only if the limit order has left something.
 - The slippage, half spread, impact, participation and bar path of the rules describe bars: fills do not use them, for
   the book has its own. The first two widen what a market order reserves.
 """
@@ -244,6 +246,8 @@ class PaperFills(OrderDesk):
             return
         self._liquidity[symbol].renew(shown)
         for order in [order for order in self.orders if order.symbol == symbol]:
+            if order not in self.orders:  # it has ended with the other of its pair
+                continue
             if order.taking:
                 self._take(order)
             elif order.resting and order.ahead == math.inf:
@@ -259,6 +263,8 @@ class PaperFills(OrderDesk):
         stops = [order for order in orders if order.reached(trade.price)]
         self._fill_resting([order for order in orders if order.resting], trade)
         for order in stops:
+            if order not in self.orders:  # it has ended with the other of its pair
+                continue
             order.since = trade.time
             self._trigger(order)
             self._take(order)
@@ -275,7 +281,7 @@ class PaperFills(OrderDesk):
         left = trade.size
         for order in orders:
             beyond = order.d * (order.limit - trade.price)
-            if beyond < 0.0 or (beyond == 0.0 and order.d == trade.taker):
+            if order not in self.orders or beyond < 0.0 or (beyond == 0.0 and order.d == trade.taker):
                 continue
             # A trade beyond the limit has gone through all that waited there; one at the limit uses up the queue first.
             ahead = 0.0 if beyond > 0.0 else order.ahead

@@ -24,6 +24,7 @@ from openfingym.trading.compiled.layout import (
     LIMIT,
     MARK,
     ORDERS,
+    OTHER,
     POSITION,
     RECORD,
     REMAINING,
@@ -215,4 +216,5 @@ def open_order(row: list[float]) -> OpenOrder:
         row[STOP],
         bool(row[TRIGGERED]),
         None,
+        int(row[OTHER]),
     )

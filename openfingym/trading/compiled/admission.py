@@ -11,11 +11,13 @@ from openfingym.trading.compiled.layout import (
     CASH,
     HOLD_CASH,
     HOLD_SHORT,
+    ID,
     KIND,
     LIMIT,
     MARK,
     OPENING,
     ORDERS,
+    OTHER,
     POSITION,
     REMAINING,
     SIDE,
@@ -25,7 +27,7 @@ from openfingym.trading.compiled.layout import (
     Market,
     State,
 )
-from openfingym.trading.compiled.portfolio import NONE, slipped
+from openfingym.trading.compiled.portfolio import NONE, place_of, slipped
 from openfingym.trading.orders import Reason
 
 _BANKRUPT, _BAD_QUANTITY, _ODD_LOT = int(Reason.BANKRUPT), int(Reason.BAD_QUANTITY), int(Reason.ODD_LOT)
@@ -80,6 +82,11 @@ def _misprice(price: float, used: bool, tick: float) -> int:
 @part
 def _reserve(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
     orders, book, count = a.orders, a.book, int(a.cells[i, ORDERS])
+    pair, cash_before, short_before = -1, 0.0, 0.0
+    if orders[i, k, OTHER] != 0.0:
+        pair = place_of(a, i, orders[i, k, OTHER])
+        if instead_of >= 0:
+            cash_before, short_before = orders[i, instead_of, HOLD_CASH], orders[i, instead_of, HOLD_SHORT]
     symbol, d, kind, remaining = (
         int(orders[i, k, SYMBOL]),
         orders[i, k, SIDE],
@@ -91,7 +98,9 @@ def _reserve(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
     opening, closing = remaining, -d * book[i, symbol, POSITION]
     if closing > 0.0:
         for other in range(count):
-            if other != instead_of and orders[i, other, SYMBOL] == symbol and orders[i, other, SIDE] == d:
+            # The two of a pair are counted together, at the first of them.
+            counted = other in (instead_of, pair) or 0.0 < orders[i, other, OTHER] < orders[i, other, ID]
+            if not counted and orders[i, other, SYMBOL] == symbol and orders[i, other, SIDE] == d:
                 closing -= orders[i, other, REMAINING]
         if closing >= opening:
             return NONE
@@ -112,22 +121,22 @@ def _reserve(a: State, i: int, m: Market, k: int, instead_of: int) -> int:
         # Proceeds of short sales are owed with the units; only some markets let them pay for others.
         free = a.cells[i, CASH] if m.proceeds_fund_longs else a.cells[i, CASH] - short
         for other in range(count):
-            if other != instead_of:
+            if other not in (instead_of, pair):
                 free -= orders[i, other, HOLD_CASH]
         if free >= hold:
             orders[i, k, OPENING] = opening
-            orders[i, k, HOLD_CASH] = hold
+            orders[i, k, HOLD_CASH] = hold if pair < 0 else max(cash_before, hold - orders[i, pair, HOLD_CASH])
             return NONE
         return NONE if closing > 0.0 else _INSUFFICIENT_CASH
     # Costs of the sale lower equity, and so the short cap by ``max_short`` times as much.
     hold = opening * base + m.max_short * (opening * (base - price) + paid)
     shorts = short + hold
     for other in range(count):
-        if other != instead_of:
+        if other not in (instead_of, pair):
             shorts += orders[i, other, HOLD_SHORT]
     if shorts <= m.max_short * (a.cells[i, CASH] + value):
         orders[i, k, OPENING] = opening
-        orders[i, k, HOLD_SHORT] = hold
+        orders[i, k, HOLD_SHORT] = hold if pair < 0 else max(short_before, hold - orders[i, pair, HOLD_SHORT])
         return NONE
     return NONE if closing > 0.0 else _SHORT_CAP
 

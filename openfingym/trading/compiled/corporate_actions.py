@@ -15,6 +15,7 @@ from openfingym.trading.compiled.layout import (
     MARK,
     OPENING,
     ORDERS,
+    OTHER,
     POSITION,
     REMAINING,
     SIDE,
@@ -27,14 +28,11 @@ from openfingym.trading.compiled.layout import (
     Market,
     State,
 )
-from openfingym.trading.compiled.portfolio import NONE, tell
+from openfingym.trading.compiled.portfolio import NONE, place_of, tell
 from openfingym.trading.orders import EventKind, Reason
 
-_ADJUSTED, _CANCELLED, _CORPORATE_ACTION = (
-    int(EventKind.ADJUSTED),
-    int(EventKind.CANCELLED),
-    int(Reason.CORPORATE_ACTION),
-)
+_ADJUSTED, _CANCELLED = int(EventKind.ADJUSTED), int(EventKind.CANCELLED)
+_CORPORATE_ACTION, _PAIR_ENDED = int(Reason.CORPORATE_ACTION), int(Reason.PAIR_ENDED)
 
 
 @part
@@ -98,9 +96,8 @@ def _change_orders(a: State, i: int, m: Market, s: int, ratio: float, dividend: 
             )
         if lost or limit <= 0.0 or stop <= 0.0:
             tell(a, i, _CANCELLED, n, _CORPORATE_ACTION)
-            # The next order moves into this place.
-            remove(a, i, n)
-            k -= 1
+            # The next order moves into this place, and one more where the other order of a pair came before it.
+            k -= 2 if remove(a, i, n) else 1
         else:
             orders[i, n, LIMIT] = limit
             orders[i, n, STOP] = stop
@@ -108,7 +105,20 @@ def _change_orders(a: State, i: int, m: Market, s: int, ratio: float, dividend: 
 
 
 @rare
-def remove(a: State, i: int, place: int) -> None:
+def remove(a: State, i: int, place: int) -> bool:
+    """End an order, and the other order of its pair; returns whether that one came before it."""
+    other = a.orders[i, place, OTHER]
+    take_out(a, i, place)
+    if other == 0.0:
+        return False
+    before = place_of(a, i, other)
+    tell(a, i, _CANCELLED, before, _PAIR_ENDED)
+    take_out(a, i, before)
+    return before < place
+
+
+@rare
+def take_out(a: State, i: int, place: int) -> None:
     """Take an order out, and move those behind it up by one place."""
     orders, last = a.orders, int(a.cells[i, ORDERS]) - 1
     for k in range(place, last):

@@ -33,11 +33,11 @@ POSITION, AVERAGE, MARK, VOLUME, ROOM, TARGET, CHANGE = range(7)
 rebalance."""
 BOOK = 8  # one column more than there are, so that a row is a cache line of 64 bytes
 
-ID, SYMBOL, SIDE, KIND, IOC, REMAINING, LIMIT, STOP, TRIGGERED, OPENING, HOLD_CASH, HOLD_SHORT, STATE, PRICE, TIME = (
-    range(15)
-)
-"""Columns of ``State.orders``; the last three are scratch space of matching."""
-ORDER = 15
+ID, SYMBOL, SIDE, KIND, IOC, REMAINING, LIMIT, STOP, TRIGGERED, OPENING, HOLD_CASH, HOLD_SHORT = range(12)
+OTHER, STATE, PRICE, TIME = range(12, 16)
+"""Columns of ``State.orders``. OTHER is the id of the other order of a pair, 0 for none; the last three are scratch
+space of matching."""
+ORDER = 16
 
 EVENT = len(Event._fields) - 2
 """Number of columns of ``State.events``: the fields of an :class:`~openfingym.trading.orders.Event` without
@@ -142,9 +142,10 @@ def events_of_a_step(symbols: int, open_orders: int, requests: int) -> int:
     """The most events that a step can cause, for which the core must have room: it does not check.
 
     A request makes one, unless it cancels all orders. An order may be adjusted or cancelled by a split and by a
-    dividend, then triggered, filled in part and ended; target weights make a fill a symbol, or one refusal.
+    dividend, then triggered, filled in part, adjusted by a fill of the other of its pair, and ended; target weights
+    make a fill a symbol, or one refusal.
     """
-    return requests + 6 * open_orders + symbols + 2
+    return requests + 7 * open_orders + symbols + 2
 
 
 # Weak keys: many environments share the tape of the same bars, and it goes when they do.

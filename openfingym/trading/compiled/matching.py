@@ -17,6 +17,7 @@ from openfingym.trading.compiled.layout import (
     OPEN,
     OPENING,
     ORDERS,
+    OTHER,
     POSITION,
     PRICE,
     REMAINING,
@@ -32,14 +33,17 @@ from openfingym.trading.compiled.layout import (
     Market,
     State,
 )
-from openfingym.trading.compiled.portfolio import NONE, record, refusal, slipped, tell
+from openfingym.trading.compiled.portfolio import NONE, place_of, record, refusal, slipped, tell
 from openfingym.trading.orders import EventKind, Reason
 
 _STAYS, _DONE, _WAITING, _REACHED = range(4)
 """Values of an order's STATE while a bar is matched: it stays open; it has ended; it may fill inside the bar; the bar
 reaches its price, and its turn comes."""
 _CANCELLED, _REJECTED, _TRIGGERED = int(EventKind.CANCELLED), int(EventKind.REJECTED), int(EventKind.TRIGGERED)
-_UNFILLED, _INSUFFICIENT_CASH = int(Reason.UNFILLED), int(Reason.INSUFFICIENT_CASH)
+_ADJUSTED, _UNFILLED = int(EventKind.ADJUSTED), int(Reason.UNFILLED)
+_INSUFFICIENT_CASH, _PAIR_ENDED = int(Reason.INSUFFICIENT_CASH), int(Reason.PAIR_ENDED)
+_TRIGGERED_ONLY = -1.0
+"""TIME of an order whose stop the bar has triggered without filling it."""
 
 
 @rare
@@ -50,6 +54,7 @@ def match(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
     orders, count, waiting, done = a.orders, int(a.cells[i, ORDERS]), 0, 0
     for k in range(count):
         orders[i, k, STATE] = _STAYS
+        orders[i, k, TIME] = 0.0
     # One loop for both, so that what fills an order is compiled once: ``count`` turns at the open, in the order of
     # submission, then a turn for each order that the bar reaches.
     reached = count
@@ -58,9 +63,12 @@ def match(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
         inside = turn >= count
         k = _next(orders, i, count, m.path) if inside else turn
         turn += 1
+        # An order of a pair may have ended with the other before its turn: there is none left, or this one is done.
+        ended = k < 0 or orders[i, k, STATE] == _DONE
+        k = max(k, 0)
         s = int(orders[i, k, SYMBOL])
-        price, fills = orders[i, k, PRICE], True
-        if not inside:
+        price, fills = orders[i, k, PRICE], not ended
+        if not inside and not ended:
             price = rules.NO_FILL
             if bars[t, s, TRADABLE] != 0.0:
                 kind, d = int(orders[i, k, KIND]), orders[i, k, SIDE]
@@ -77,6 +85,12 @@ def match(a: State, i: int, m: Market, bars: Floats, t: int) -> None:
         if fills and _fill(a, i, m, k, s, price):
             orders[i, k, STATE] = _DONE
             done += 1
+            if orders[i, k, OTHER] != 0.0:
+                other = place_of(a, i, orders[i, k, OTHER])
+                tell(a, i, _CANCELLED, other, _PAIR_ENDED)
+                orders[i, other, STATE] = _DONE
+        elif ended:
+            pass
         elif not inside and orders[i, k, IOC] != 0.0:
             tell(a, i, _CANCELLED, k, _UNFILLED)
             orders[i, k, STATE] = _DONE
@@ -112,11 +126,20 @@ def _reach(a: State, i: int, m: Market, bars: Floats, t: int) -> int:
             if triggered and orders[i, k, TRIGGERED] == 0.0:
                 orders[i, k, TRIGGERED] = 1.0
                 tell(a, i, _TRIGGERED, k, NONE)
+                orders[i, k, TIME] = _TRIGGERED_ONLY
             if price >= 0.0:
                 orders[i, k, STATE] = _REACHED
                 orders[i, k, PRICE] = price
                 orders[i, k, TIME] = time
                 reached += 1
+    if m.path == rules.CERTAIN:
+        for k in range(int(a.cells[i, ORDERS])):
+            if orders[i, k, TIME] == _TRIGGERED_ONLY and orders[i, k, OTHER] != 0.0:
+                other = place_of(a, i, orders[i, k, OTHER])
+                # This order may have filled first on some path, and then the other does not.
+                if orders[i, other, STATE] == _REACHED:
+                    orders[i, other, STATE] = _STAYS
+                    reached -= 1
     return reached
 
 
@@ -131,7 +154,13 @@ def _next(orders: Floats, i: int, count: int, path: int) -> int:
         if orders[i, k, STATE] == _REACHED and (earliest < 0 or orders[i, k, TIME] < orders[i, earliest, TIME]):
             earliest = k
             if path == rules.CERTAIN:
-                return earliest
+                break
+    if path == rules.CERTAIN and earliest >= 0 and orders[i, earliest, OTHER] != 0.0:
+        # The order of a pair with the worse price comes first.
+        for k in range(earliest + 1, count):
+            if orders[i, k, ID] == orders[i, earliest, OTHER] and orders[i, k, STATE] == _REACHED:
+                d = orders[i, k, SIDE]
+                return k if d * orders[i, k, PRICE] > d * orders[i, earliest, PRICE] else earliest
     return earliest
 
 
@@ -164,19 +193,29 @@ def _fill(a: State, i: int, m: Market, k: int, symbol: int, base: float) -> bool
             if quantity == orders[i, k, REMAINING]:
                 return True
             left = rules.settled(orders[i, k, REMAINING], -quantity, m.lot)
-            orders[i, k, REMAINING] = left
-            # What is held for the order shrinks with what is left of it to open.
-            if left < orders[i, k, OPENING]:
-                share = left / orders[i, k, OPENING]
-                orders[i, k, OPENING] = left
-                orders[i, k, HOLD_CASH] *= share
-                orders[i, k, HOLD_SHORT] *= share
+            _cut(a, i, k, left)
+            if orders[i, k, OTHER] != 0.0 and left > 0.0:
+                other = place_of(a, i, orders[i, k, OTHER])
+                _cut(a, i, other, left)
+                tell(a, i, _ADJUSTED, other, NONE)
         else:
             reason = _INSUFFICIENT_CASH
     if reason != NONE:
         tell(a, i, _REJECTED, k, reason)
         return True
     return bool(orders[i, k, REMAINING] <= 0.0)
+
+
+@rare
+def _cut(a: State, i: int, k: int, left: float) -> None:
+    """Leave less of an order; what is held for it shrinks with what is left of it to open."""
+    orders = a.orders
+    orders[i, k, REMAINING] = left
+    if left < orders[i, k, OPENING]:
+        share = left / orders[i, k, OPENING]
+        orders[i, k, OPENING] = left
+        orders[i, k, HOLD_CASH] *= share
+        orders[i, k, HOLD_SHORT] *= share
 
 
 @part

@@ -60,6 +60,7 @@ def mirror(simulator: Simulator, events: Sequence[Event], state: State) -> None:
             o.opening,
             o.hold_cash,
             o.hold_short,
+            0 if o.other is None else o.other.id,
         )
         state.orders[0, place, : len(columns)] = columns
     for place, event in enumerate(events):

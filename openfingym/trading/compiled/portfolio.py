@@ -14,6 +14,7 @@ from openfingym.trading.compiled.layout import (
     EVENTS,
     ID,
     MARK,
+    ORDERS,
     POSITION,
     REMAINING,
     ROOM,
@@ -80,6 +81,15 @@ def tell(a: State, i: int, kind: int, k: int, reason: int) -> None:
         0.0,
         reason,
     )
+
+
+@rare
+def place_of(a: State, i: int, order_id: float) -> int:
+    """Place of the open order of an id; -1 where there is none."""
+    for place in range(int(a.cells[i, ORDERS])):
+        if a.orders[i, place, ID] == order_id:
+            return place
+    return -1
 
 
 @part

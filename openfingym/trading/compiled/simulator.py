@@ -7,7 +7,7 @@ import math
 from openfingym.trading import rules
 from openfingym.trading.compiled.admission import objection
 from openfingym.trading.compiled.compiling import part, rare
-from openfingym.trading.compiled.corporate_actions import act, remove
+from openfingym.trading.compiled.corporate_actions import act, remove, take_out
 from openfingym.trading.compiled.layout import (
     BANKRUPT,
     BEFORE,
@@ -29,6 +29,7 @@ from openfingym.trading.compiled.layout import (
     OPEN,
     OPENING,
     ORDERS,
+    OTHER,
     POSITION,
     REMAINING,
     ROOM,
@@ -51,7 +52,7 @@ from openfingym.trading.compiled.layout import (
 from openfingym.trading.compiled.matching import match
 from openfingym.trading.compiled.portfolio import NONE, say, tell
 from openfingym.trading.compiled.rebalancing import rebalance
-from openfingym.trading.compiled.requests import CANCEL, REPLACE
+from openfingym.trading.compiled.requests import CANCEL, REPLACE, SECOND
 from openfingym.trading.orders import MOST, EventKind, Reason
 from openfingym.trading.rules import WEIGHT_TOLERANCE
 
@@ -63,6 +64,7 @@ _MALFORMED, _UNKNOWN_SYMBOL, _TOO_MANY_ORDERS = (
     int(Reason.TOO_MANY_ORDERS),
 )
 _NOT_OPEN, _UNKNOWN_ORDER = int(Reason.NOT_OPEN), int(Reason.UNKNOWN_ORDER)
+_BAD_PAIR, _PAIR_ENDED = int(Reason.BAD_PAIR), int(Reason.PAIR_ENDED)
 
 
 @rare
@@ -99,44 +101,109 @@ def ask(a: State, i: int, m: Market, requests: Floats, first: int, last: int) ->
     if orders > m.max_orders_per_batch:
         say(a, i, _REJECTED, 0.0, -1.0, 0.0, orders, math.nan, 0.0, 0.0, _TOO_MANY_ORDERS)
     elif orders > 0:
+        taken = first
         for j in range(first, last):
             code = nearest(requests[j, 3])
-            if not (math.isnan(code) or code in (CANCEL, REPLACE)):
-                _submit(a, i, m, requests, j)
+            if j < taken or math.isnan(code) or code in (CANCEL, REPLACE):
+                continue
+            taken = j + 1
+            if 0.0 <= code <= 3.0 and taken < last and SECOND <= nearest(requests[taken, 3]) <= SECOND + 3.0:
+                taken += 1
+            _submit(a, i, m, requests, j, taken - j)
+
+
+@rare
+def _submit(a: State, i: int, m: Market, requests: Floats, j: int, rows: int) -> None:
+    """Take the new order in row ``j`` or, of two rows, the pair in it and the next; what is not taken is refused."""
+    bad, good, reason, at_fault = 0, 0, NONE, 0
+    for n in range(rows):
+        malformed = _malformed(requests, j + n)
+        bad += 1 if malformed else 0
+    if bad > 0 or (rows == 1 and nearest(requests[j, 3]) >= SECOND) or (rows == 2 and not _fit(requests, j)):
+        # One alone is no pair either.
+        for n in range(rows):
+            if _malformed(requests, j + n):
+                say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, _MALFORMED)
+            else:
+                _refuse(a, i, requests, j + n, _BAD_PAIR)
+        return
+    while good < rows and reason == NONE:
+        k = int(a.cells[i, ORDERS])
+        if not 0.0 <= nearest(requests[j + good, 0]) < a.book.shape[1]:
+            reason = _UNKNOWN_SYMBOL
+        else:
+            # The next free row of the table is filled before it is known whether the order is taken: it counts only
+            # once ORDERS is raised, so that the second of a pair is judged beside the first.
+            _write(a, i, m, requests, j + good, k)
+            if rows == 2:
+                a.orders[i, k, ID] += good
+                a.orders[i, k, OTHER] = a.cells[i, NEXT_ID] + (1 - good)
+            reason = objection(a, i, m, k, -1)
+        if reason == NONE:
+            a.cells[i, ORDERS] += 1.0
+            good += 1
+        else:
+            at_fault = good
+    if reason == NONE:
+        a.cells[i, NEXT_ID] += rows
+        return
+    a.cells[i, ORDERS] -= good
+    for n in range(rows):
+        _refuse(a, i, requests, j + n, reason if n == at_fault else _PAIR_ENDED)
+
+
+@rare
+def _malformed(requests: Floats, j: int) -> bool:
+    """Whether a row does not have the form of an order."""
+    side, kind, time_in_force = requests[j, 1], nearest(requests[j, 3]), nearest(requests[j, 6])
+    kind = kind - SECOND if kind >= SECOND else kind
+    # Written so that NaN, of which every comparison is false, is malformed too; ``abs(side) >= 0.0`` asks nothing else.
+    return not (side != 0.0 and abs(side) >= 0.0 and 0.0 <= kind <= 3.0 and 0.0 <= time_in_force <= 1.0)
+
+
+@rare
+def _fit(requests: Floats, j: int) -> bool:
+    """Whether two rows can be a pair; see :mod:`openfingym.trading.pairs`."""
+    first, second = nearest(requests[j, 3]), nearest(requests[j + 1, 3]) - SECOND
+    return (
+        min(first, second) == rules.LIMIT
+        and max(first, second) >= rules.STOP
+        and _symbol(requests, j) == _symbol(requests, j + 1)
+        and (requests[j, 1] > 0.0) == (requests[j + 1, 1] > 0.0)
+        and requests[j, 2] == requests[j + 1, 2]
+        and nearest(requests[j, 6]) == 0.0
+        and nearest(requests[j + 1, 6]) == 0.0
+    )
 
 
 @part
-def _submit(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
-    orders, k = a.orders, int(a.cells[i, ORDERS])
-    symbol, side, quantity = nearest(requests[j, 0]), requests[j, 1], requests[j, 2]
-    kind, time_in_force = nearest(requests[j, 3]), nearest(requests[j, 6])
-    # Written so that NaN, of which every comparison is false, is malformed too; ``abs(side) >= 0.0`` asks nothing else.
-    if not (side != 0.0 and abs(side) >= 0.0 and 0.0 <= kind <= 3.0 and 0.0 <= time_in_force <= 1.0):
-        say(a, i, _REJECTED, 0.0, -1.0, 0.0, math.nan, math.nan, 0.0, 0.0, _MALFORMED)
-        return
-    d = 1.0 if side > 0.0 else -1.0
-    reason = _UNKNOWN_SYMBOL
-    if 0.0 <= symbol < a.book.shape[1]:
-        # The next free row of the table is filled before it is known whether the order is taken: it counts only once
-        # ORDERS is raised, below.
-        orders[i, k, ID] = a.cells[i, NEXT_ID]
-        orders[i, k, SYMBOL] = symbol
-        orders[i, k, SIDE] = d
-        orders[i, k, KIND] = kind
-        orders[i, k, IOC] = time_in_force
-        orders[i, k, REMAINING] = quantity
-        orders[i, k, LIMIT] = math.nan if m.forgiving and kind in (rules.MARKET, rules.STOP) else requests[j, 4]
-        orders[i, k, STOP] = math.nan if m.forgiving and kind < rules.STOP else requests[j, 5]
-        orders[i, k, TRIGGERED] = 0.0
-        orders[i, k, OPENING] = orders[i, k, HOLD_CASH] = orders[i, k, HOLD_SHORT] = 0.0
-        reason = objection(a, i, m, k, -1)
-    elif not abs(symbol) < MOST:
-        symbol = -1.0
-    if reason != NONE:
-        say(a, i, _REJECTED, 0.0, symbol, d, quantity, math.nan, 0.0, 0.0, reason)
-        return
-    a.cells[i, NEXT_ID] += 1.0
-    a.cells[i, ORDERS] += 1.0
+def _symbol(requests: Floats, j: int) -> float:
+    """The symbol of a row; -1 for one that no market has."""
+    symbol = nearest(requests[j, 0])
+    return symbol if abs(symbol) < MOST else -1.0
+
+
+@rare
+def _refuse(a: State, i: int, requests: Floats, j: int, reason: int) -> None:
+    d = 1.0 if requests[j, 1] > 0.0 else -1.0
+    say(a, i, _REJECTED, 0.0, _symbol(requests, j), d, requests[j, 2], math.nan, 0.0, 0.0, reason)
+
+
+@rare
+def _write(a: State, i: int, m: Market, requests: Floats, j: int, k: int) -> None:
+    """Write the order of a row into place ``k``."""
+    orders, kind = a.orders, nearest(requests[j, 3])
+    kind = kind - SECOND if kind >= SECOND else kind
+    orders[i, k, ID] = a.cells[i, NEXT_ID]
+    orders[i, k, SYMBOL] = nearest(requests[j, 0])
+    orders[i, k, SIDE] = 1.0 if requests[j, 1] > 0.0 else -1.0
+    orders[i, k, KIND] = kind
+    orders[i, k, IOC] = nearest(requests[j, 6])
+    orders[i, k, REMAINING] = requests[j, 2]
+    orders[i, k, LIMIT] = math.nan if m.forgiving and kind in (rules.MARKET, rules.STOP) else requests[j, 4]
+    orders[i, k, STOP] = math.nan if m.forgiving and kind < rules.STOP else requests[j, 5]
+    orders[i, k, TRIGGERED] = orders[i, k, OTHER] = 0.0
+    orders[i, k, OPENING] = orders[i, k, HOLD_CASH] = orders[i, k, HOLD_SHORT] = 0.0
 
 
 @rare
@@ -171,7 +238,8 @@ def _replace(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
         orders[i, count, STOP] = stop
     orders[i, count, OPENING] = orders[i, count, HOLD_CASH] = orders[i, count, HOLD_SHORT] = 0.0
     restopped = orders[i, place, TRIGGERED] != 0.0 and not math.isnan(stop)
-    reason = _BAD_PRICE if restopped else objection(a, i, m, count, place)
+    resized = orders[i, place, OTHER] != 0.0 and orders[i, count, REMAINING] != before
+    reason = _BAD_PRICE if restopped else _BAD_PAIR if resized else objection(a, i, m, count, place)
     if reason != NONE:
         # The event has the quantity that was asked for, not the nearest multiple of the lot.
         orders[i, count, REMAINING] = before if math.isnan(quantity) else quantity
@@ -183,7 +251,7 @@ def _replace(a: State, i: int, m: Market, requests: Floats, j: int) -> None:
     if not keeps_place:
         # Behind all others: the place behind them becomes the last one when the old order is taken out.
         a.cells[i, ORDERS] += 1.0
-        remove(a, i, place)
+        take_out(a, i, place)
         return
     for field in range(orders.shape[2]):
         orders[i, place, field] = orders[i, count, field]

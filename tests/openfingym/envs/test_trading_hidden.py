@@ -132,7 +132,7 @@ ROWS = st.tuples(
     odd(0.0, 1.0),
     odd(1.0, -1.0),
     odd(1.0, 7.0, 2_000.0),
-    odd(*range(6)),
+    odd(*range(6), 11.0, 12.0, 12.0),
     odd(90.0, 110.0, _NAN),
     odd(90.0, 110.0, _NAN),
     odd(0.0, 1.0),
@@ -153,6 +153,7 @@ ORDERS = st.builds(
     st.just(_NAN) | ANYTHING,
     st.sampled_from(TimeInForce) | ANYTHING,
     st.none(),
+    st.none() | st.sampled_from("ab"),
 )
 DECISIONS = st.builds(
     Decision,
@@ -205,7 +206,7 @@ def test_orders_of_any_kind_are_refused_alike_as_they_are_and_as_json(walked: tu
     session = Session(bars, market, cash=100_000.0, first=1, steps=5)
     local.reset()
     for action in actions:
-        open_orders = [_Open(order.id, order.symbol) for order in session.simulator.open_orders()]
+        open_orders = [_Open(order.id, order.symbol, order.other) for order in session.simulator.open_orders()]
         sent = decision_json(_decision(action, open_orders), bars.symbols)  # type: ignore[arg-type]
         session.decide(parse_decision(json.loads(json.dumps(sent, allow_nan=False)), bars.symbols))
         events = session.advance()

@@ -25,6 +25,7 @@ ORDERS = st.builds(
     stop_price=st.none() | PRICES,
     time_in_force=st.sampled_from(TimeInForce),
     client_id=st.none() | st.text("abcXYZ019-_", min_size=1, max_size=64),
+    oco=st.none() | st.text("abcXYZ019-_", min_size=1, max_size=64),
 ).map(
     lambda order: order._replace(
         **{name: math.nan for name in ("limit_price", "stop_price") if getattr(order, name) is None}

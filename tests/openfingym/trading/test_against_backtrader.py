@@ -70,9 +70,11 @@ def our_fills(bars, orders):
         for event in simulator.events():
             if event.kind is EventKind.FILLED:
                 fills[named[event.order_id]] = (event.bar, event.price)
-                open_ids.pop(event.order_id)
+            if event.kind in {EventKind.FILLED, EventKind.CANCELLED}:
+                open_ids.pop(event.order_id, None)
         for order_id in [order_id for order_id, born in open_ids.items() if row - born >= PATIENCE]:
-            simulator.cancel(order_id)
+            if any(order.id == order_id for order in simulator.orders):  # and has not ended with the other of its pair
+                simulator.cancel(order_id)
             del open_ids[order_id]
         for number, order_id in enumerate(simulator.submit(orders[row])):
             assert order_id
@@ -133,11 +135,11 @@ class Replay(bt.Strategy):
             self.live[row, number] = sent
 
 
-def their_fills(bars, orders):
+def their_fills(bars, orders, strategy=Replay):
     fills = {}
     cerebro = bt.Cerebro(stdstats=False)
     cerebro.adddata(Feed(rows=bars))
-    cerebro.addstrategy(Replay, orders=orders, fills=fills)
+    cerebro.addstrategy(strategy, orders=orders, fills=fills)
     cerebro.broker.set_cash(1e12)
     cerebro.broker.set_checksubmit(False)
     cerebro.run()
@@ -184,6 +186,77 @@ def compare(seed, rows, each):
     assert theirs == expected
     assert all(bars[row, 2] <= price <= bars[row, 1] for row, price in ours.values())
     return rows * each, len(ours), taken
+
+
+class PairReplay(Replay):
+    """Every bar a pair of one unit."""
+
+    def next(self):
+        row = len(self) - 1
+        for name in [name for name in self.live if row - name[0] >= PATIENCE]:
+            self.cancel(self.live.pop(name))
+        first = None
+        for number, order in enumerate(self.p.orders[row]):
+            send = self.buy if order.side > 0 else self.sell
+            if order.type is OrderType.LIMIT:
+                sent = send(size=1, exectype=bt.Order.Limit, price=order.limit_price, oco=first)
+            else:
+                sent = send(size=1, exectype=bt.Order.Stop, price=order.stop_price, oco=first)
+            first = first or sent
+            sent.addinfo(name=(row, number))
+            self.live[row, number] = sent
+
+    def notify_order(self, order):
+        super().notify_order(order)
+        if order.status == order.Canceled:
+            self.live.pop(order.info.name, None)
+
+
+def random_pairs(rng, bars):
+    """For each bar a stop and a limit order of which one cancels the other, the stop first."""
+    orders = []
+    for row, close in enumerate(bars[:, 3]):
+        side = Side.BUY if rng.random() < 0.5 else Side.SELL
+        limit, stop = close - side * rng.integers(1, 25) / 4, close + side * rng.integers(1, 25) / 4
+        name = str(row)
+        orders.append(
+            [
+                Order(0, side, 1.0, OrderType.STOP, stop_price=stop, oco=name),
+                Order(0, side, 1.0, OrderType.LIMIT, limit, oco=name),
+            ]
+        )
+    return orders
+
+
+def other_convention(bars, order_pair, fill):
+    """Whether backtrader may fill the stop inside a bar that opens at the limit or better: it looks at orders one by
+    one, in order of submission, while the open comes first here."""
+    (row, _), (stop, limit) = fill, order_pair
+    d, (o, h, low, _) = int(stop.side), bars[row].tolist()
+    return d * o <= d * limit.limit_price and d * (h if d > 0 else low) >= d * stop.stop_price
+
+
+def test_of_a_pair_one_cancels_the_other_as_in_backtrader():
+    """The bar and the price of the one fill of each pair; a bar that touches both fills the stop in both, since
+    backtrader takes the order that was submitted first."""
+    rng = np.random.default_rng(4)
+    bars = random_bars(rng, 700)
+    orders = random_pairs(rng, bars)
+    ours, theirs = our_fills(bars, orders), their_fills(bars, orders, PairReplay)
+    left_out = {born for (born, _), fill in ours.items() if other_convention(bars, orders[born], fill)}
+    ours, theirs = ({name: fill for name, fill in fills.items() if name[0] not in left_out} for fills in (ours, theirs))
+    assert ours == theirs
+    assert len(ours) == len({born for born, _ in ours})  # never both
+    both = [
+        orders[born]
+        for (born, _), (row, _) in ours.items()
+        if all(
+            bars[row, 2] <= price <= bars[row, 1] for price in (orders[born][0].stop_price, orders[born][1].limit_price)
+        )
+    ]
+    assert len(both) > 10
+    assert len(ours) > 300
+    assert len(left_out) < 40
 
 
 @pytest.mark.parametrize("seed", fixed_part([1, 2], 2))

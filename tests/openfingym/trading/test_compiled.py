@@ -23,6 +23,7 @@ from openfingym.trading.compiled.account import CompiledAccount
 from openfingym.trading.compiled.core import CORE
 from openfingym.trading.compiled.core_table import CoreTable
 from openfingym.trading.compiled.layout import AVERAGE, HOLD_CASH, HOLD_SHORT, MARK, OPENING, VOLUME, State
+from openfingym.trading.executor import OpenOrder
 from openfingym.trading.market import BarPath, MarketRules
 from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side, TimeInForce
 from openfingym.trading.session import Session
@@ -145,6 +146,40 @@ def random_order(rng: np.random.Generator, symbols: int, price: float, market: M
     return order
 
 
+def random_pair(rng: np.random.Generator, session: Session) -> list[Order]:
+    """Two orders of which one cancels the other, often on what is held; or some that are no pair."""
+    account = session.simulator
+    symbol = int(rng.integers(len(account.position)))
+    held, mark = account.position[symbol], account.mark[symbol]
+    side = Side.SELL if held > 0.0 else Side.BUY if held < 0.0 else Side(int(rng.choice([-1, 1])))
+    tick = account.market.tick or 1e-9
+    near, far = (max(1, round(mark * math.exp(side * x) / tick)) * tick for x in (0.03 * rng.random(2) - 0.005))
+    low, high = 2.0 * mark - near, far
+    quantity = abs(held) if held and rng.random() < 0.7 else random_order(rng, 1, mark, account.market).quantity
+    name = str(rng.choice(["a", "b"]))
+    limit = Order(symbol, side, quantity, OrderType.LIMIT, max(tick, round(low / tick) * tick), oco=name)
+    stop = Order(symbol, side, quantity, OrderType.STOP, NAN, high, oco=name)
+    if rng.random() < 0.4:
+        level = max(tick, round(high * math.exp(0.01 * rng.standard_normal()) / tick) * tick)
+        stop = stop._replace(type=OrderType.STOP_LIMIT, limit_price=level)
+    pair = [limit, stop]
+    if rng.random() < 0.15:
+        pair[1] = [
+            stop._replace(oco="c"),
+            stop._replace(oco=None),
+            stop._replace(quantity=2.0 * quantity),
+            stop._replace(symbol=symbol + 1),
+            stop._replace(side=Side(-side)),
+            stop._replace(time_in_force=TimeInForce.IOC),
+            stop._replace(stop_price=-1.0),
+            stop._replace(side=0),  # type: ignore[arg-type]
+            limit,
+        ][int(rng.integers(9))]
+    if rng.random() < 0.03:
+        pair = [order._replace(symbol=len(account.position)) for order in pair]
+    return pair if rng.random() < 0.97 else [*pair, limit]
+
+
 def random_decision(rng: np.random.Generator, session: Session) -> Decision | None:
     if rng.random() < 0.15:
         return None
@@ -163,6 +198,9 @@ def random_decision(rng: np.random.Generator, session: Session) -> Decision | No
             if rng.random() < 0.97
             else random_order(rng, symbols, 1.0, market)
         )
+    if rng.random() < 0.4:
+        orders += random_pair(rng, session)
+        rng.shuffle(orders)  # type: ignore[arg-type]  # a list is shuffled in its place
     known = [order.id for order in account.open_orders()] + [1, 7, 10**6, 0, -3]
     cancels = tuple(int(rng.choice(known)) for _ in range(int(rng.random() < 0.2)))
     replaces = []
@@ -172,6 +210,7 @@ def random_decision(rng: np.random.Generator, session: Session) -> Decision | No
             price = [value if rng.random() < 0.5 else None for value in (new.limit_price, new.stop_price)]
             price = [None if value is not None and math.isnan(value) else value for value in price]
             quantity = new.quantity if rng.random() < 0.4 else order.remaining / 2 if rng.random() < 0.4 else None
+            quantity = None if order.other and rng.random() < 0.8 else quantity
             replaces.append(
                 Replacement(
                     order.id, None if quantity is not None and math.isnan(quantity) else quantity, price[0], price[1]
@@ -192,6 +231,9 @@ def pairs(ours: tuple[object, ...], theirs: tuple[object, ...]) -> list[tuple[fl
     assert len(ours) == len(theirs)
     if isinstance(ours, Event):
         assert ours[-1] == theirs[-1] == ""
+        ours, theirs = ours[:-1], theirs[:-1]
+    if isinstance(theirs, OpenOrder):
+        assert ours[-1] == theirs[-1]
         ours, theirs = ours[:-1], theirs[:-1]
     assert ours[-1] == theirs[-1]
     return list(zip(ours[:-1], theirs[:-1], strict=True))  # type: ignore[arg-type]

@@ -52,6 +52,7 @@ REFUSED = {
         Order("AAPL", BUY, 1.0),
         Order(None, BUY, 1.0),
         Order(0, BUY, 1.0, client_id=["x"]),
+        Order(0, BUY, 1.0, oco=["x"]),
         (0, BUY),
         "an order",
         None,
@@ -71,6 +72,8 @@ ELSEWHERE = {
     Reason.NO_PRICE: "",  # said by the paper engine on a live market
     Reason.STALE_PRICE: "",
     Reason.HALTED: "",
+    Reason.BAD_PAIR: "test_row_pair_form",
+    Reason.PAIR_ENDED: "test_row_pair_one_cancels_other",
 }
 
 
@@ -99,10 +102,10 @@ def test_every_reason_is_documented_and_tested():
 
 
 def test_numbers_of_other_kinds_are_taken():
-    order = Order(np.int64(1), -1, np.float32(2.0), 3, 90, np.float64(95.0), 1, "a")
+    order = Order(np.int64(1), -1, np.float32(2.0), 3, 90, np.float64(95.0), 1, "a", "b")
     plain = well_formed(order)
-    assert plain == Order(1, SELL, 2.0, STOP_LIMIT, 90.0, 95.0, TimeInForce.IOC, "a")
-    assert [type(value) for value in plain] == [int, Side, float, OrderType, float, float, TimeInForce, str]
+    assert plain == Order(1, SELL, 2.0, STOP_LIMIT, 90.0, 95.0, TimeInForce.IOC, "a", "b")
+    assert [type(value) for value in plain] == [int, Side, float, OrderType, float, float, TimeInForce, str, str]
     assert well_formed(plain) is plain
     assert type(well_formed(tuple(plain))) is Order
     assert well_formed(Order(0, BUY, 10**400)).quantity == INF

@@ -90,6 +90,8 @@ def decide(rng, simulator, last_id):
                 rng.choice([TimeInForce.GTC, TimeInForce.GTC, TimeInForce.IOC]),
             )
         )
+    if rng.random() < 0.3:
+        orders += pair_of(rng, simulator)
     ids = simulator.submit(orders)
     if rng.random() < 0.3:
         simulator.cancel(rng.randrange(last_id + 2))
@@ -104,6 +106,19 @@ def decide(rng, simulator, last_id):
         raw = [rng.uniform(-1, 1) for _ in range(symbols)]
         simulator.target([weight / symbols * rng.choice([1.0, min(1.0, simulator.market.max_short)]) for weight in raw])
     return dict(zip(ids, orders, strict=True))
+
+
+def pair_of(rng, simulator):
+    """A stop and a limit order of which one cancels the other, often on what is held."""
+    s = rng.randrange(len(simulator.position))
+    held, mark, lot = simulator.position[s], simulator.mark[s], simulator.market.lot or 1.0
+    side = Side.SELL if held > 0.0 else Side.BUY
+    quantity = abs(held) if held and rng.random() < 0.7 else rng.randrange(1, 60) * lot
+    limit, stop = (mark * math.exp(sign * side * rng.uniform(-0.005, 0.03)) for sign in (-1, 1))
+    return [
+        Order(s, side, quantity, OrderType.LIMIT, limit, oco="pair"),
+        Order(s, side, quantity, OrderType.STOP, stop_price=stop, oco="pair"),
+    ]
 
 
 def walk(market, seed, *, rows=25, symbols=2, cash=10_000.0, history=None):
@@ -177,6 +192,27 @@ def test_fills_are_inside_the_bar_and_after_the_decision(market, seed):
 
 @settings(max_examples=MANY)
 @given(rules, seeds)
+def test_a_pair_trades_no_more_than_one_of_it_would_and_ends_together(market, seed):
+    pairs, filled = {}, defaultdict(float)
+    for simulator, _, events, accepted in walk(replace(market, lot=0.0), seed):
+        first, second = [order_id for order_id, order in accepted.items() if order.oco] or [0, 0]
+        if first:
+            pairs[first], pairs[second] = (first, accepted[first]), (first, accepted[second])
+        for event in events:
+            if event.kind is FILLED and event.order_id in pairs:
+                filled[pairs[event.order_id][0]] += event.quantity
+        left = {order.id: order for order in simulator.orders}
+        for order_id, order in left.items():
+            if order_id in pairs:
+                assert order.other is left[order.other.id]
+                assert order.remaining == order.other.remaining
+                assert order.remaining + filled[pairs[order_id][0]] == pytest.approx(pairs[order_id][1].quantity)
+    for first, order in pairs.values():
+        assert filled[first] <= order.quantity * (1.0 + 1e-12)
+
+
+@settings(max_examples=MANY)
+@given(rules, seeds)
 def test_the_future_does_not_matter(market, seed):
     """Complaint 1: what happens up to a row is the same whatever the bars after it."""
     bars = bars_of(seed, 25, 2)
@@ -239,7 +275,7 @@ def test_no_order_ends_in_silence(market, seed):
         for event in events:
             if event.kind is FILLED:
                 filled[event.order_id] += event.quantity
-            elif event.kind is EventKind.REPLACED:
+            elif event.kind in {EventKind.REPLACED, EventKind.ADJUSTED}:  # adjusted by a fill of the other of its pair
                 asked[event.order_id] = filled[event.order_id] + event.quantity
             elif event.kind is CANCELLED or (event.kind is REJECTED and event.bar == simulator.row and event.order_id):
                 assert event.order_id not in ended

@@ -125,7 +125,7 @@ def test_multiples_are_the_decimals_one_would_write(step, count):
 
 
 @relaxed
-@given(st.lists(st.integers(-(10**6), 10**6), max_size=30), st.sampled_from(STEPS))
+@given(st.lists(st.integers(-(10**6), 10**6), max_size=30), st.sampled_from((*STEPS, 1.1, 2.3)))
 def test_sums_of_lots_stay_multiples(counts, lot):
     position = 0.0
     for count in counts:
@@ -191,3 +191,8 @@ def test_shortable_meets_the_cap_and_wastes_no_lot(equity, shorts, held, base, s
         assert excess(Fraction(quantity)) <= scale / 10**9
     step = Fraction(lot or max(quantity, 1e-9) * 1e-6)
     assert excess(Fraction(quantity) + 2 * step) > -scale / 10**5
+
+
+def test_units_that_cost_less_than_one_and_accounts_that_hold_less_may_be_sold_short():
+    assert rules.shortable(100.0, 0.0, 0.0, 0.5, 0.5, 1.0, 0.0, 0.0, 1.0) == 200.0
+    assert rules.shortable(0.75, 0.0, 0.0, 0.25, 0.25, 1.0, 0.0, 0.0, 1.0) == 3.0

@@ -344,6 +344,17 @@ def test_what_can_be_known_here_is_refused_here(order, reason):
     assert line.venue.posts == 0
 
 
+def test_a_pair_is_refused_and_the_text_says_what_to_do():
+    line = Line()
+    executor = line.start()
+    pair = [limit(SELL, 5.0, 110.0), Order(0, SELL, 5.0, OrderType.STOP, stop_price=90.0)]
+    assert executor.submit([order._replace(oco="exit") for order in pair]) == [0, 0]
+    told = executor.events()
+    assert [event.reason for event in told] == [Reason.BAD_PAIR] * 2
+    assert all("not sent to a venue; send one of the two" in event.text for event in told)
+    assert line.venue.posts == 0
+
+
 def test_what_is_asked_for_is_rounded_to_the_venues_increments():
     line = Line()
     executor = line.start()

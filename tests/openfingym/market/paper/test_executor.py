@@ -425,6 +425,80 @@ def test_a_stop_behind_the_last_trade_triggers_at_once_unless_that_is_old() -> N
     assert live.events() == []
 
 
+def pair(quantity: float = 10.0, limit_price: float = 103.0, stop_price: float = 97.0) -> list[Order]:
+    return [
+        limit(SELL, quantity, limit_price, oco="exit"),
+        Order(0, SELL, quantity, STOP, stop_price=stop_price, oco="exit"),
+    ]
+
+
+def holding() -> Live:
+    """An account that holds 10 and may not be short, a second later."""
+    live = opened(MarketRules(max_short=0.0))
+    live.order(Order(0, BUY, 10.0))
+    live.wait(1)
+    live.book()
+    live.events()
+    return live
+
+
+def test_of_a_pair_a_stop_cancels_the_limit_order() -> None:
+    live = holding()
+    assert live.order(*pair()) == [2, 3]
+    assert [order.other for order in live.paper.open_orders()] == [3, 2]
+    live.wait(1)
+    live.trade(96.9, 1.0)
+    kinds = [(event.kind, event.order_id, event.reason) for event in live.events()]
+    assert kinds == [
+        (EventKind.TRIGGERED, 3, Reason.NONE),
+        (FILLED, 3, Reason.NONE),
+        (CANCELLED, 2, Reason.PAIR_ENDED),
+    ]
+    assert (live.paper.positions(), live.paper.open_orders()) == ((0.0,), ())
+
+
+def test_of_a_pair_a_partial_fill_leaves_the_stop_for_the_rest() -> None:
+    live = holding()
+    live.order(*pair())
+    live.wait(1)
+    live.trade(103.5, 4.0)
+    assert [(event.kind, event.order_id, event.quantity) for event in live.events()] == [
+        (FILLED, 2, 4.0),
+        (EventKind.ADJUSTED, 3, 6.0),
+    ]
+    live.wait(1)
+    live.trade(96.0, 1.0)
+    assert live.fills() == [(6.0, 96.0)]
+    assert (live.paper.positions(), live.paper.open_orders()) == ((0.0,), ())
+
+
+def test_of_a_pair_what_trades_at_once_cancels_the_other() -> None:
+    live = holding()
+    live.order(*pair(limit_price=98.0))
+    assert [(event.kind, event.order_id) for event in live.events()] == [(FILLED, 2), (CANCELLED, 3)]
+    assert (live.paper.positions(), live.paper.open_orders()) == ((0.0,), ())
+
+
+def test_of_a_pair_both_at_their_limits_one_trade_fills_one() -> None:
+    live = holding()
+    live.order(pair()[0], Order(0, SELL, 10.0, STOP_LIMIT, 101.5, 99.5, oco="exit"))
+    live.wait(1)
+    live.trade(99.0, 1.0)  # triggers the stop, whose limit waits
+    live.wait(1)
+    live.trade(104.0, 100.0)
+    assert live.fills() == [(10.0, 101.5)]
+    assert (live.paper.positions(), live.paper.open_orders()) == ((0.0,), ())
+
+
+def test_a_pair_is_part_of_what_later_fills_depend_on() -> None:
+    apart, together = holding(), holding()
+    first, second = pair(5.0)
+    apart.order(first._replace(oco=None), second._replace(oco=None))
+    together.order(first, second)
+    assert [order[:10] for order in apart.paper.open_orders()] == [order[:10] for order in together.paper.open_orders()]
+    assert apart.paper.digest() != together.paper.digest()
+
+
 # The account
 
 
