@@ -26,10 +26,12 @@ State = Literal["answered", "empty", "declined", "ambiguous", "unreadable"]
 
 _NOT_BEFORE = re.compile(
     r"\b(?:not|isn't|wasn't|aren't|never|neither|nor|n't|cannot be|rather than|instead of|unlike|except"
-    r"|excluding|wrong)\b[^.;\n]{0,24}$|不是|并非|而非|不等于",
+    r"|excluding|wrong)\b[^.;\n]{0,24}$|不是|并非|而非|不等于"
+    r"|\\[A-Za-z]+\s*\{[^{}]*$|~~",
     re.IGNORECASE,
 )
-"""A denial of the value that follows it in the same sentence, at most 24 characters later."""
+"""A denial of the value that follows it in the same sentence, at most 24 characters later; or that it is struck out, or
+within a command of LaTeX that nothing knows."""
 _NOT_AFTER = re.compile(
     r"^[^.;\n]{0,24}\b(?:is|was|are|would be|seems)\s+(?:not|wrong|incorrect|false)\b"
     r"|^[^.;\n]{0,8}(?:不对|不正确|是错)",
@@ -105,7 +107,7 @@ def _decided(reference: Reference, final: str) -> Verdict:
     else:
         verdict = _parts(reference.parts, text) if reference.parts else _for_judge(reference, text)
     # Sources and notes name other values, and may; unless in words of doubt, which make them other answers.
-    if verdict.outcome == "right" and rest and HEDGE.search(rest) and _says_otherwise(reference.columns, rest):
+    if verdict.outcome == "right" and HEDGE.search(rest) and _says_otherwise(reference.columns, rest):
         return Verdict("undecided", "answered", "none", "what follows the answer may say another one")
     return verdict
 
@@ -141,15 +143,21 @@ def _parts(parts: Sequence[Part], text: str) -> Verdict:
     if labelled is not None:
         return _all([_single(part, value) for part, value in zip(parts, labelled, strict=True)])
     # As many values as there are parts are taken in the order of the parts; but only if all are right so, since the
-    # separators may also be those of a sentence.
+    # separators may also be those of a sentence, and none is named as another part.
     values = tuple(piece.strip() for piece in re.split(r"[;|\n]|,\s+", text) if piece.strip())
     if len(values) == len(parts) and not HEDGE.search(text):
         verdicts = [_single(part, value) for part, value in zip(parts, values, strict=True)]
-        if all(verdict.outcome == "right" for verdict in verdicts):
+        misnamed = any(
+            name.casefold() in value.casefold()
+            for part, value in zip(parts, values, strict=True)
+            for name in names
+            if name != part.name
+        )
+        if not misnamed and all(verdict.outcome == "right" for verdict in verdicts):
             return _all(verdicts)
     # Else each part is looked for in the whole text: what is nowhere in it is wrong wherever the others stand.
     verdicts = [_single(part, text) for part in parts]
-    lacking = [verdict for verdict in verdicts if verdict.rule == "absent" or verdict.state in {"declined", "empty"}]
+    lacking = [verdict for verdict in verdicts if verdict.rule in {"absent", "declined"}]
     if lacking:
         return lacking[0]
     # A number cannot be meant for a date or a name: with one part of each type it is plain which value is for which.
@@ -199,7 +207,7 @@ def _single(part: Part, text: str) -> Verdict:
         for candidate in right
     ):
         return Verdict("undecided", "answered", "none", f"{part.name}: the right value is there, perhaps denied")
-    if len(text) > 12 and SPEAKS_OF_REFUSAL.search(text):
+    if SPEAKS_OF_REFUSAL.search(text):
         return Verdict("undecided", "answered", "none", f"{part.name}: the right value is there, and a refusal besides")
     if part.type == "text" and (hedged := _text_hedge(part, text, right)):
         return hedged
@@ -249,8 +257,7 @@ def _text_hedge(part: Part, text: str, right: Sequence[Candidate]) -> Verdict | 
 
     It is right only if the other choices are known, and the text names none of them.
     """
-    whole = any(candidate.start == 0 and candidate.end == len(text) for candidate in right)
-    if whole or name_key(text) in {name_key(text[candidate.start : candidate.end]) for candidate in right}:
+    if name_key(text) in {name_key(text[candidate.start : candidate.end]) for candidate in right}:
         return None
     # Without known choices, another name among the words would go unnoticed.
     if not part.choices:
@@ -294,9 +301,7 @@ def _labelled(parts: Sequence[Part], text: str) -> list[str] | None:
         # The words of a name may be joined in other ways, as in "opening_price".
         name = re.escape(part.name).replace(r"\ ", r"[\s_-]+")
         labels = list(
-            re.finditer(
-                rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])(?:\s+(?:is|was|price))*\s*[:=(-]?", text, re.IGNORECASE
-            )
+            re.finditer(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])(?:\s+(?:is|was|price))*\s*[:=]?", text, re.IGNORECASE)
         )
         if len(labels) != 1:
             return None
@@ -327,7 +332,7 @@ def _rows(reference: Reference, text: str) -> Verdict:
         return Verdict("wrong" if sure else "undecided", "answered", "rows" if sure else "none",
                        f"{len(rows)} rows where there are {len(reference.rows)}")  # fmt: skip
     in_place = [_row(parts, row) for parts, row in zip(reference.rows, rows, strict=True)]
-    if reference.ordered or all(verdict.outcome == "right" for verdict in in_place):
+    if reference.ordered:
         return _all(in_place)
     return _any_order(reference, rows, in_place)
 

@@ -237,7 +237,7 @@ def _item(text: str, reference: Reference | None) -> Iterator[GuideFinding]:
             vague[0],
             "name the item as the statement does, such as net income or operating income",
         )
-    if reference is not None and reference.columns and len(reference.columns) == 1:
+    if reference is not None and len(reference.columns) == 1:
         name = reference.columns[0].name
         abbreviated = name.casefold() == "eps" and "per share" in text.casefold()
         if _FUNDAMENTAL.search(name) and not abbreviated and name.casefold() not in text.casefold():

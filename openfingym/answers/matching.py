@@ -10,19 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from openfingym.answers.candidate import Candidate
 from openfingym.answers.naming import names, yes_or_no
 from openfingym.answers.reading.dates import dates_of, doubt, years_of
 from openfingym.answers.reading.directions import UNCHANGED
-from openfingym.answers.reading.numbers import numbers_of
+from openfingym.answers.reading.numbers import NumberMention, numbers_of
 from openfingym.answers.reading.suffixes import understood, words_of
+from openfingym.answers.reference import Part, Value
 from openfingym.answers.units import unit_of
-
-if TYPE_CHECKING:
-    from openfingym.answers.reading.numbers import NumberMention
-    from openfingym.answers.reference import Part, Value
 
 COARSEST = Decimal("0.005")
 """Largest rounding error of an answer, as a share of the right value, if no decimals are asked for; a number that is
@@ -118,18 +115,11 @@ def _doubted(
     rule: _Rule, mention: NumberMention, readings: Sequence[tuple[Decimal, Decimal]], *, right: bool
 ) -> bool | None:
     """Whether a number of which the sign is in doubt is right: None if that depends on the sign."""
-    # A quantity that has no sign is not negative, whatever stands before it.
-    if right and mention.doubt in {"bullet", "verb"} and not rule.changes:
-        return True
-    if right or mention.doubt == "verb":
-        return None if right else _turned(rule, readings)
-    return _turned(rule, readings)
-
-
-def _turned(rule: _Rule, readings: Sequence[tuple[Decimal, Decimal]]) -> bool | None:
-    """None if a number would be right with the other sign; False if it is wrong with either."""
-    states = [_compared(rule, -value, place) for value, place in readings]
-    return False if set(states) <= {False} else None
+    if right:
+        # A quantity that has no sign is not negative, whatever stands before it.
+        return None if mention.doubt == "sign" or rule.changes else True
+    turned = [_compared(rule, -value, place) for value, place in readings]
+    return False if set(turned) == {False} else None
 
 
 def _same_digits(rule: _Rule, mention: NumberMention) -> bool:
@@ -198,13 +188,10 @@ def _made(part: Part) -> _Rule:
     elif part.rule == "relative":
         slack *= abs(value)
         low, high = value - slack, value + slack
-    elif part.rule in {"between", "widened"}:
+    else:
+        # Rules without a range never ask for its ends.
         wider = slack if part.rule == "widened" else Decimal(0)
         low, high = _decimal(part.low or 0.0) - wider, _decimal(part.high or 0.0) + wider
-    else:
-        low = high = value
-    # The scale of the unit is exact; that of the part is a float64.
-    scale = unit.scale if float(unit.scale) == part.scale else _decimal(part.scale)
     return _Rule(
         part.rule,
         (value, *map(_decimal, part.accept)),
@@ -212,7 +199,7 @@ def _made(part: Part) -> _Rule:
         high,
         None if part.decimals is None else Decimal(1).scaleb(-part.decimals),
         part.places or 0,
-        scale,
+        _decimal(part.scale),
         unit.share,
         not part.unit,
         unit.currencies,
@@ -276,16 +263,11 @@ def _compared(rule: _Rule, value: Decimal, place: Decimal) -> bool | None:
     elif rule.kind == "between":
         # Outside by rounding alone: the ends may be stated with more decimals than the answer has.
         end = rule.low if value < rule.low else rule.high
-        coarser = place > _own_place(rule, end)
-        states.append(_near(rule._replace(place=None), value, place, end) if coarser and _fine(rule, place) else False)
+        coarser = place > _own_place(rule, end) and (rule.place is None or place <= rule.place)
+        states.append(_near(rule._replace(place=None), value, place, end) if coarser else False)
     else:
         states.append(False)
     return True if True in states else None if None in states else False
-
-
-def _fine(rule: _Rule, place: Decimal) -> bool:
-    """Whether a number is written with as many decimals as are asked for."""
-    return rule.place is None or place <= rule.place
 
 
 def _near(rule: _Rule, value: Decimal, place: Decimal, truth: Decimal) -> bool | None:
@@ -300,16 +282,8 @@ def _near(rule: _Rule, value: Decimal, place: Decimal, truth: Decimal) -> bool |
     if value == truth:
         return True
     if rule.place is not None:
-        if abs(value - truth) > rule.place:
-            return False
-        written = _rounded(truth, rule.place)
-        if value in written:
-            return True
-        # Rounded further than is asked for.
-        if place > rule.place:
-            return False
-        # It has more decimals than are asked for, and is right if it rounds to the same.
-        return not set(written).isdisjoint(_rounded(value, rule.place))
+        # With more decimals than are asked for, it is right if it rounds to the same; with fewer, it stays as it is.
+        return not set(_rounded(truth, rule.place)).isdisjoint(_rounded(value, rule.place))
     # No decimals are asked for: the coarser of both numbers says how far they may differ.
     own = _own_place(rule, truth)
     if place > own:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from typing import TYPE_CHECKING
 
 from openfingym.answers.candidate import Candidate
-
-if TYPE_CHECKING:
-    from openfingym.answers.reference import Part
+from openfingym.answers.reference import Part
 
 _WORD = re.compile(r"[^\W_]+")
 _GENERIC = frozenset(
@@ -22,7 +19,7 @@ _GENERIC = frozenset(
 )
 """Words that do not tell one name from another."""
 _GENERIC_CHINESE = re.compile(r"股份有限公司|有限责任公司|有限公司|集团|公司|省|市$")
-_YES = re.compile(r"\b(?:yes|true|correct)\b|(?<![不没])是的?(?!否)|对(?!于)|正确", re.IGNORECASE)
+_YES = re.compile(r"\b(?:yes|true|correct)\b|(?<![不没])(?:是的?(?!否)|对(?!于)|正确)", re.IGNORECASE)
 _NO = re.compile(r"\b(?:no|false|incorrect)\b|否|不是|没有|不对|错误|不正确", re.IGNORECASE)
 
 
@@ -40,15 +37,11 @@ def name_key(text: str) -> str:
 
 def yes_or_no(part: Part, text: str) -> list[Candidate]:
     """Where a text says yes or no."""
-    # No is looked for first, since words for it contain one for yes: 不是 has 是, and 不正确 has 正确.
-    stated = [Candidate(match.start(), match.end(), not part.value, False) for match in _NO.finditer(text)]
-    taken = [(candidate.start, candidate.end) for candidate in stated]
-    stated.extend(
-        Candidate(match.start(), match.end(), bool(part.value), False)
-        for match in _YES.finditer(text)
-        if not any(start < match.end() and match.start() < end for start, end in taken)
+    stated = sorted(
+        Candidate(match.start(), match.end(), part.value is says, False)
+        for words, says in ((_YES, True), (_NO, False))
+        for match in words.finditer(text)
     )
-    stated.sort()
     # "Yes, there is no change": what comes first and is set off by a comma is the answer.
     if len(stated) > 1 and not stated[0].start and re.match(r"\s*[,.;:!-]", text[stated[0].end :]):
         return stated[:1]

@@ -150,7 +150,7 @@ class Reference:
         What all cells of a column have in common is stated once, under ``columns``: a reference has to fit into one row
         of packed numbers.
         """
-        document: dict[str, Any] = {name: list(getattr(self, name)) for name in ("group",) if getattr(self, name)}
+        document: dict[str, Any] = {"group": list(self.group)} if self.group else {}
         document |= {name: getattr(self, name) for name in ("ordered", "text", "criteria") if getattr(self, name)}
         if self.parts:
             document["parts"] = [_stated(part) for part in self.parts]
@@ -197,7 +197,7 @@ def expected(schema: Mapping[str, Any], language: str = "en") -> str:
         return _value_words(parts[0], chinese) + ("；只写答案本身" if chinese else "; the answer alone")
     listed = (", " if not chinese else "，").join(f'"{part["name"]}": {_value_words(part, chinese)}' for part in parts)
     if len(parts) == 1:
-        listed = f"{_value_words(parts[0], chinese)}"
+        listed = _value_words(parts[0], chinese)
     if not schema["table"]:
         return ("一个 JSON 对象：{" if chinese else "a JSON object: {") + listed + "}"
     shape = f"[{listed}, ...]" if len(parts) == 1 else f"[{{{listed}}}, ...]"
@@ -286,9 +286,8 @@ _DEFAULTS = {field.name: field.default for field in fields(Part)}
 def _stated(part: Part) -> dict[str, Any]:
     """The fields of a part that differ from their defaults, as JSON values."""
     stated = {name: getattr(part, name) for name in _DEFAULTS if getattr(part, name) != _DEFAULTS[name]}
-    stated["value"] = part.value
     # A scale that was read from the unit is read from it again.
-    if part.type != "number" or part.scale == float(unit_of(part.unit).scale):
+    if part.scale == float(unit_of(part.unit).scale):
         stated.pop("scale", None)
     return stated
 

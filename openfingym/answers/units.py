@@ -170,7 +170,7 @@ def unit_of(text: str | None) -> Unit:
     currencies: list[frozenset[str]] = []
     # What stands below the line says what the number is per, not what it is in: USD per ounce is USD.
     for found in _WORD.findall(lowered.split(" per ")[0].split("/")[0]):
-        word = found if found in CURRENCIES else found.rstrip(".")
+        word = found.rstrip(".")
         if word in PERCENT:
             scale, share = PERCENT[word], True
         # In a unit, unlike beside a number, a single letter is no scale: "m" is metres, and "t" tonnes.

@@ -47,7 +47,7 @@ def chinese_before(clause: str, latin: Callable[[str], Said]) -> Said:
     ]
     if not found:
         before = CJK.split(clause, maxsplit=1)[0]
-        if before.strip() and (said := latin(before)) != NOTHING:
+        if (said := latin(before)) != NOTHING:
             return said if CHINESE_GAP.fullmatch(clause[len(before) :]) else UNSURE
         return NOTHING if CHINESE_STATED.search(clause) else Said(doubt="verb")
     # Of words that end in the same place, the longest.
@@ -62,7 +62,7 @@ def chinese_before(clause: str, latin: Callable[[str], Said]) -> Said:
     opposed = any(other != kind for other, _ in before)
     if not kind or not CHINESE_GAP.fullmatch(gap) or opposed or lost or (noun and before):
         return UNSURE
-    return Said(kind, noun=noun and kind > 0)
+    return Said(kind, noun=noun)
 
 
 def chinese_behind(rest: str) -> Said:

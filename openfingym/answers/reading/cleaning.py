@@ -72,7 +72,7 @@ def cleaned(answer: str) -> str:
         text = without_latex(text)
     if _MARKED.search(text):
         text = without_markdown(text)
-    return (_SPACES.sub(" ", text) if "  " in text else text).strip()
+    return _SPACES.sub(" ", text).strip()
 
 
 def final_parts(text: str) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def final_parts(text: str) -> tuple[str, ...]:
 
 def answer_and_rest(text: str) -> tuple[str, str]:
     """Split a text where it begins to explain itself (``Source:``, ``Note:``): the answer, and the rest."""
-    match = _AFTER.search(text) if "\n" in text or "<" in text else None
+    match = _AFTER.search(text)
     # A text that begins with its explanation is taken whole.
     if match is None or not text[: match.start()].strip():
         return text, ""

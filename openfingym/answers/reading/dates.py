@@ -120,9 +120,9 @@ def doubt(text: str, mention: DateMention) -> DateDoubt:
     """What the words around a date make of it."""
     # The words around it, as far as the patterns reach.
     begin, rest = text[max(0, mention.start - 40) : mention.start], text[mention.end : mention.end + 24]
-    if (begin and _VAGUE_BEFORE.search(begin)) or (rest and _VAGUE_AFTER.match(rest)):
+    if _VAGUE_BEFORE.search(begin) or _VAGUE_AFTER.match(rest):
         return "vague"
-    return "bound" if (begin and _BOUND_BEFORE.search(begin)) or (rest and _BOUND_AFTER.match(rest)) else ""
+    return "bound" if _BOUND_BEFORE.search(begin) or _BOUND_AFTER.match(rest) else ""
 
 
 def _read(match: re.Match[str]) -> tuple[str, ...]:
@@ -136,13 +136,13 @@ def _read(match: re.Match[str]) -> tuple[str, ...]:
         first, second, year = groups["a"], groups["b"], groups["y6"]
         return tuple(dict.fromkeys(_days((year, first, second), (year, second, first))))
     values = {key[0]: value for key, value in groups.items()}
-    year, month, day = values.get("y", ""), values.get("m", ""), values.get("d")
+    year, month, day = values.get("y", ""), values.get("m", ""), values.get("d", "")
     # Two digits, as in FY24.
     if len(year) == 2:
         year = f"20{year}"
     number = month if month.isdigit() else str(_MONTHS.index(month[:3].casefold()) + 1) if month else ""
     if not year:
-        return (f"--{int(number):02d}-{int(day or 0):02d}",) if 1 <= int(number) <= 12 else ()
+        return (f"--{int(number):02d}-{int(day):02d}",) if 1 <= int(number) <= 12 else ()
     if day:
         return _days((year, number, day))
     if month:

@@ -62,17 +62,12 @@ def said_before(clause: str) -> Said:
     Args:
         clause: the text before the number and its sign, back to the number before it; cleaned.
     """
-    if not clause or clause.isspace():
-        return NOTHING
-    whole = clause
-    if "(" in clause:
-        clause = _BRACKETED.sub(" ", clause)
+    whole, clause = clause, _BRACKETED.sub(" ", clause)
     # Of two scripts in one clause, the one that stands next to the number.
-    letters = "" if clause.isascii() else "".join(filter(str.isalpha, clause[-24:]))
-    if letters and CJK.match(letters[-1]):
+    if CJK.match(next(filter(str.isalpha, reversed(clause)), "")):
         return chinese_before(clause, lambda latin: _Before(_WORDS.findall(latin)).said)
     said = _Before(_WORDS.findall(clause)).said
-    return _FELL if said == NOTHING and _falls_alone(whole) else said
+    return _FELL if said == NOTHING and (_falls_alone(whole) or _fell_before(clause)) else said
 
 
 def said_behind(rest: str, *, counts: bool) -> Said:
@@ -82,7 +77,8 @@ def said_behind(rest: str, *, counts: bool) -> Said:
         rest: the text behind the number and its unit; cleaned.
         counts: whether the number is without a unit, so that it may count what stands behind it: 3 cuts.
     """
-    if not rest or not (rest := rest.rstrip(" .,;)")):
+    rest = rest.rstrip(" .,;)")
+    if not rest:
         return NOTHING
     if phrase := _PHRASE.match(rest):
         return Said(-1 if phrase[1] else 1)
@@ -94,9 +90,10 @@ def said_behind(rest: str, *, counts: bool) -> Said:
         return _FELL
     if rest[0] in ".,;:!?|=~" or rest[:2] in {" -", " [", " |"}:
         return Said(beside="~~") if rest[:2] == "~~" else _FELL if _falls_alone(rest) else NOTHING
-    if rest[0] in "*×÷^·⋅" or (rest[0] == " " and rest[1:2] in "×÷^*"):
-        # A footnote, or the price of something: only where a number follows is the first a factor.
-        return Said(beside=rest.strip()[0]) if re.match(r"[ *×÷^·⋅{(]*[-+]?[0-9]", rest) else NOTHING
+    if factor := _FACTOR.match(rest):
+        return Said(beside=factor[1])
+    # The mark of a footnote.
+    rest = rest.lstrip("*^·")
     if CJK.match(rest.lstrip(" (")):
         return chinese_behind(rest.lstrip(" ("))
     return _behind([match[0] for match in _WORDS.finditer(rest[:REACH])], counts=counts)
@@ -107,10 +104,14 @@ _PHRASE = re.compile(
     r"|in(?:to)? the black|(?:to|on) the upside|in(?:to)? positive territory)\b",
     re.IGNORECASE,
 )
+_FACTOR = re.compile(r"(?: ?(?=[*×÷^]))?([*×÷^·⋅])[ *×÷^·⋅{(]*[-+]?[0-9]")
+"""A sign behind a number that makes it a factor, since another number follows."""
 _APPOSED = re.compile(
-    r", (?:(?:which|it|that) (?:is|was) )?an? ([a-z][a-z ]{0,40}\b)(?! ?(?:of|from|by)? ?[^\w\s]?[0-9])", re.IGNORECASE
+    r"(?:,| -) (?:(?:which|it|that) (?:is|was) )?an? ([a-z][a-z ]{0,40}\b)(?! ?(?:of|from|by)? ?[^\w\s]?[0-9])",
+    re.IGNORECASE,
 )
-"""What is said of a number behind a comma, as in "0.59 %, a decline"; "a decline of 12 %" says it of another number."""
+"""What is said of a number behind a comma or a dash, as in "0.59 %, a decline", but not in "a decline of 12 %"."""
+_SENTENCE_END = re.compile(r"[.!?;:\n]")
 _ALONE = re.compile(r"\W*(?:an? )?([^\W\d_]+)\W*")
 _FELL = Said(doubt="verb")
 """That something may have fallen by the number."""
@@ -119,8 +120,17 @@ _ESCAPED = re.compile(r"[)\]}\"'|>\n]+[ \n]*([^\W\d_]*)")
 
 def _falls_alone(text: str) -> bool:
     """Whether a text is nothing but one word of a fall, and signs that separate it from the number."""
-    alone = _ALONE.fullmatch(text) if len(text) < 40 else None
+    alone = _ALONE.fullmatch(text)
     return alone is not None and (_SIGN_OF.get(alone[1].casefold(), 0) < 0 or bool(CHINESE_FALLING.fullmatch(alone[1])))
+
+
+def _fell_before(clause: str) -> bool:
+    """Whether a number stands alone in its sentence, behind one of a fall: "The index fell last year. 0.59 %"."""
+    *before, last = _SENTENCE_END.split(clause)
+    if any(map(str.isalnum, last)):
+        return False
+    sentence = next((part for part in reversed(before) if any(map(str.isalnum, part))), "")
+    return any(_SIGN_OF.get(word.casefold(), 0) < 0 for word in _WORDS.findall(sentence))
 
 
 def _escaped(word: str) -> Said:
@@ -181,7 +191,7 @@ class _Before:
             self._stated = self._verb = True
             return False
         # A hyphen or a bracket before the only word before a number may be the number's.
-        if sign in {"-", "("} and self._unknown and self._content == 1 and not self._stated:
+        if sign in {"-", "("} and self._content == 1 and not self._stated:
             self._unknown_verb = True
         if sign in {",", "("}:
             return self._content > 0 or self._stated
@@ -229,12 +239,10 @@ class _Before:
             self._content += word not in _VERBS
         elif not _is_known(word) and word not in SCALES and word not in CURRENCIES:
             if not (self._stated or self._by):
-                # A word in -ed is a verb, and other words in small letters may be one.
-                self._strange = self._strange or word.endswith("ed")
-                self._unknown_verb = self._unknown_verb or token[0].islower()
-            if not word.isascii() and CJK.search(word) and not self._stated:
-                self._strange = self._strange or bool(CHINESE_FALLING.search(word))
-                self._unknown_verb = True
+                # A word in -ed is a verb, and other words without a capital may be one.
+                fell = word.endswith("ed") or CHINESE_FALLING.search(word) is not None
+                self._strange = self._strange or fell
+                self._unknown_verb = self._unknown_verb or not token[0].isupper()
             self._unknown = True
             self._content += 1
 
@@ -249,7 +257,7 @@ class _Before:
         # "The reduced price was 5" and "a reduced price of 5" do not say that something fell by 5.
         stated = self._verb or (word.endswith("ed") and second in {"of", "for"})
         attribute = stated and following in COPULAS and following not in _VERBS | {"of", "in", "for", "as"}
-        if self._unknown or (attribute and _SIGN_OF[word] < 0):
+        if self._unknown or (attribute and _SIGN_OF[word] == -1):
             return UNSURE
         return self._with_others(place, word)
 
@@ -259,7 +267,10 @@ class _Before:
         between: list[str] = []
         for token in reversed(self._tokens[:place]):
             other = token.casefold()
-            if other in {"after", "before", "despite", "amid", "excluding", "without", "following"} and not between:
+            if (
+                other in {"or", "after", "before", "despite", "amid", "excluding", "without", "following"}
+                and not between
+            ):
                 return UNSURE
             if other in OPENERS or other in {"\n", ".", ";", ",", "!", "?", ":", "|"}:
                 break
@@ -267,7 +278,7 @@ class _Before:
                 return self._of_two(word, other, between)
             if other not in {"the", "a", "an", "its", "their", "net"}:
                 between.append(other)
-        return Said(direction, noun=noun and direction > 0)
+        return Said(direction, noun=noun)
 
     def _of_two(self, word: str, other: str, between: Sequence[str]) -> Said:
         """What two words of movement in one clause say, of which the second one stands nearer to the number."""
@@ -275,7 +286,7 @@ class _Before:
         if word in LOSSES or word in PROFITS:
             # "Swung to a loss of 5", "negative growth of 5", "a decline in profit of 5".
             if {"to", "into"} & set(between) and word != other:
-                return Said(direction, noun=direction > 0)
+                return Said(direction, noun=True)
             if word in PROFITS and (other in FALLING | RISING or other == "negative"):
                 return Said(first) if other == "negative" or {"in", "of"} & set(between) or first > 0 else UNSURE
             # A growth that is revised, or that slows down, is a growth.
@@ -299,8 +310,9 @@ def _behind(tokens: Sequence[str], *, counts: bool) -> Said:
             break
         place += 1
         if word in _SIGN_OF and not word.endswith("ing"):
-            if place == 1 and counts and (word.endswith("s") and not word.endswith("ss")):
-                return Said(beside=singular(word))
+            if place < 3 and counts and word.endswith("s") and not word.endswith("ss"):
+                # Twelve cuts are counted; twelve job cuts are, or are twelve jobs fewer.
+                return Said(beside=singular(word)) if place == 1 else Said(doubt="sign", beside=beside)
             return _moved_behind(tokens, token, beside, unknown=unknown)
         if place == 1 and not _is_known(word) and word not in _SIGN_OF:
             beside = singular(word)
@@ -318,8 +330,9 @@ def _moved_behind(tokens: Sequence[str], token: str, beside: str, *, unknown: bo
     """What a word of movement behind a number says of it."""
     place = tokens.index(token)
     following = [word.casefold() for word in tokens[place + 1 : place + 3]]
-    # "5, down from 7" says that the level is 5.
-    if following[:1] == ["from"] and following[-1][0] in "0123456789$€£¥":
+    # "5 down from 7" and "5 down 12 %" say that the level is 5.
+    number = following[1:] if following[:1] in (["from"], ["by"]) else following[:1]
+    if number and number[0][0] in "0123456789$€£¥":
         return Said(beside=beside)
     word = token.casefold()
     if unknown or word in EITHER_WAY or any(other in _SIGN_OF for other in following[:1]):

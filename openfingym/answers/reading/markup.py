@@ -6,7 +6,7 @@ import html
 import re
 
 _WRAPPERS = re.compile(
-    r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:rm|bf|it|sf|tt|ord|bin|rel)|operatorname|mbox|hbox|emph|bm|bold(?:symbol)?)"
+    r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|math(?:rm|bf|it|sf|tt|ord|bin|rel)|operatorname|underline|mbox|hbox|emph|bm|bold(?:symbol)?)"
     r"\s*\{([^{}]*)\}"
 )
 _FRACTION = re.compile(r"\\[dtc]?frac\s*(?:\{\s*([0-9.,]+)\s*\}\s*\{\s*([0-9.,]+)\s*\}|([0-9])\s*([0-9])(?![0-9]))")
@@ -70,9 +70,7 @@ def without_latex(text: str) -> str:
     text = _MATH.sub(_inside, text)
     text = re.sub(r"\\[,;:> ]", " ", text)
     for _ in range(3):
-        text, changed = _WRAPPERS.subn(r"\1", text)
-        if not changed:
-            break
+        text = _WRAPPERS.sub(r"\1", text)
     text = _FRACTION.sub(lambda match: f" {match[1] or match[3]}/{match[2] or match[4]}", text)
     text = re.sub(r"([-+]) (?=[0-9.,]+/[0-9])", r"\1", text)
     text = _COMMAND.sub(lambda match: _SIGN_OF.get(match[1], match[0]), text)

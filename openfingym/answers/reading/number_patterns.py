@@ -131,8 +131,10 @@ SCALED_BEFORE = re.compile(
     re.IGNORECASE,
 )
 """A scale that is stated before the number, as in "in millions of USD: 62.57" or "$m 62.57"."""
-MONEY_BEFORE = re.compile(rf"\b(?:in|unit:?)\s(?:U\.?S\.?\s*)?(?P<money>{_MONEY_WORDS})\s*[\]):=,]*\s*$", re.IGNORECASE)
-"""A currency that is stated before the number, as in "in euros: 62.57"."""
+MONEY_BEFORE = re.compile(
+    rf"(?:\b(?:in|unit:?)\s|[(\[\n]|^\s*)(?:U\.?S\.?\s*)?(?P<money>{_MONEY_WORDS})\s*[\]):=,]*\s*$", re.IGNORECASE
+)
+"""A currency that is stated before the number, as in "in euros: 62.57" or "Revenue (EUR): 62.57"."""
 STRANGE_UNIT = re.compile(r"\b(?:in|units?:?|单位:?)\s(?:of\s)?([^\W\d_]+)\.?\s*[\])]*\s*[:=]\s*$")
 """A unit that is stated before the number, which may be one that no table knows."""
 _LETTER = "A-Za-zÀ-ɏЀ-ӿऀ-ॿ"

@@ -85,15 +85,12 @@ def numbers_of(text: str) -> list[NumberMention]:
     if (short := SHORT.fullmatch(text)) and (mention := _short(short)):
         return [mention]
     # What is no number is replaced by as many spaces, so that places in the text stay where they are.
-    hidden = text
-    if len(text) > 4:
-        hidden = _blanked(hidden, dates_of(text)) if DATED.search(text) else hidden
-        hidden = NOISE.sub(lambda match: " " * len(match[0]), hidden) if NOISY.search(hidden) else hidden
-        if "[" in hidden:
-            hidden = CITED.sub(lambda match: _hidden_citation(hidden, match), hidden)
-        without_years = _blanked(hidden, list(years_of(hidden)))
-        if without_years != hidden and (mentions := _mentions(without_years)):
-            return mentions
+    hidden = _blanked(text, dates_of(text)) if DATED.search(text) else text
+    hidden = NOISE.sub(lambda match: " " * len(match[0]), hidden) if NOISY.search(hidden) else hidden
+    hidden = CITED.sub(lambda match: _hidden_citation(hidden, match), hidden)
+    without_years = _blanked(hidden, list(years_of(hidden)))
+    if without_years != hidden and (mentions := _mentions(without_years)):
+        return mentions
     return _mentions(hidden)
 
 
@@ -146,8 +143,8 @@ def _words_alone(words: str, *, counts: bool) -> tuple[Suffix, Said, bool] | Non
     rest = words[unit.end :]
     if STATED_SCALE.search(rest):
         return None
-    behind = said_behind(rest, counts=counts and unit.scale is None and not unit.currencies) if rest else NOTHING
-    return unit, behind, bool(rest and BOUND_AFTER.match(rest))
+    behind = said_behind(rest, counts=counts and unit.scale is None and not unit.currencies)
+    return unit, behind, BOUND_AFTER.match(rest) is not None
 
 
 def _mentions(text: str) -> list[NumberMention]:
@@ -168,7 +165,7 @@ def _mentions(text: str) -> list[NumberMention]:
     spelled += _spelled(text, ENGLISH, mentions)
     if spelled:
         mentions = sorted([*mentions, *spelled])
-    mentions = _scaled_elsewhere(text, mentions) if len(text) > 12 else mentions
+    mentions = _scaled_elsewhere(text, mentions)
     return (mentions or _glued(text)) if len(mentions) < 2 else _ranges(text, mentions)
 
 
@@ -177,9 +174,8 @@ def _scaled_elsewhere(text: str, mentions: list[NumberMention]) -> list[NumberMe
     none of them, as in "All figures are in billions. Revenue: 62.57".
     """
     for match in STATED_SCALE.finditer(text):
-        at = match.start(match.lastindex or 0)
-        if not any(mention.start <= at < mention.end for mention in mentions):
-            word = match[match.lastindex or 0].casefold()
+        word = next(filter(None, match.groups())).casefold()
+        if not any(match.end() - 1 in range(mention.start, mention.end) for mention in mentions):
             mentions = [one if one.scale is not None or one.beside else one._replace(beside=word) for one in mentions]
     return mentions
 
@@ -201,7 +197,7 @@ def _read(text: str, match: re.Match[str], last: NumberMention | None) -> Number
     if body == "10" and (power := OWN_POWER.match(text, end)):
         value, place, end = Decimal(10).scaleb(int(power[1]) - 1), Decimal(0), power.end()
     strange = "" if known else body
-    if end < len(text) and text[end] in ".'^_," and text[end + 1 : end + 2].isdigit() and text[end] != ",":
+    if text[end : end + 1] in {".", "'", "^", "_"} and text[end + 1 : end + 2].isdigit():
         strange = text[end]
     sign, doubt = lead.sign, lead.doubt
     unit = suffix_of(text, end)
@@ -209,14 +205,14 @@ def _read(text: str, match: re.Match[str], last: NumberMention | None) -> Number
     if lead.bracket >= 0:
         lead, sign, doubt, unit, closed = in_brackets(text, lead, end, unit, None if last is None else last.end)
     minus = trailing(text, end)
-    minus = trailing(text, unit.end) if minus is None and unit.end > end else minus
+    minus = trailing(text, unit.end) if minus is None else minus
     if minus is not None:
         doubt = "sign" if minus or sign or closed else doubt
-        sign, unit = "" if doubt else "-", unit if unit.end > end else suffix_of(text, end + 1)
+        sign = "" if doubt else "-"
     if lead.money:
         unit = unit._replace(currencies=CURRENCIES[lead.money.casefold().rstrip(".")])
     clause = text[max(floor, lead.start - REACH) : lead.start]
-    if last is not None and _restates(text[last.end : start], last, unit) and not sign:
+    if last is not None and _RESTATED.fullmatch(text[last.end : start]) and not sign:
         restated = -1 if last.value < 0 else last.direction
         return _made(text, lead.start, value, place, unit, Said(restated, last.doubt), "", strange)
     return _made(text, lead.start, value, place, unit, said_before(clause), sign, strange, doubt, clause)
@@ -250,10 +246,9 @@ def _made(
     """
     rest = text[unit.end : unit.end + REACH]
     counts = unit.scale is None and not unit.currencies and not sign
-    behind = said_behind(rest, counts=counts) if rest else NOTHING
-    bound = bool(clause and BOUND.search(clause)) or bool(rest and BOUND_AFTER.match(rest))
-    if clause:
-        unit = stated_before(clause, unit)
+    behind = said_behind(rest, counts=counts)
+    bound = BOUND.search(clause) is not None or BOUND_AFTER.match(rest) is not None
+    unit = stated_before(clause, unit)
     direction, doubt = together(sign, doubt, before, behind)
     return NumberMention(
         start,
@@ -272,11 +267,7 @@ def _made(
 
 
 _RESTATED = re.compile(r" ?(?:[(\[=≈]|\(?(?:i\.e\.|that is|or)[,:]?|即|,? ?equivalent to|,? ?equal to) ?\(?")
-
-
-def _restates(gap: str, last: NumberMention, unit: Suffix) -> bool:
-    """Whether a number in another unit states once more the one before it, as in "fell by 0.59% (59 bps)"."""
-    return _RESTATED.fullmatch(gap) is not None and (unit.scale, unit.share) != (last.scale, last.share)
+"""What stands between a number and one that states it once more, as in "fell by 0.59% (59 bps)"."""
 
 
 def _glued(text: str) -> list[NumberMention]:
@@ -293,9 +284,9 @@ def _glued(text: str) -> list[NumberMention]:
 
 def _joined(text: str, first: NumberMention, second: NumberMention) -> NumberMention | None:
     """Two numbers that are one, as 12亿 and 3400万; None if they are not."""
-    if first.end != second.start or first.scale is None or second.scale is None or first.share or second.share:
+    if first.end != second.start or first.scale is None or second.scale is None:
         return None
-    if not (second.scale < first.scale and text[second.start].isdigit() and not text[first.end - 1].isascii()):
+    if second.scale >= first.scale or not text[second.start].isdigit():
         return None
     value = first.value * first.scale + second.value * second.scale
     return first._replace(
@@ -321,7 +312,7 @@ def _spelled(text: str, pattern: re.Pattern[str], mentions: list[NumberMention])
     small: list[NumberMention] = []
     for match in pattern.finditer(text):
         # 亿 and 万 after digits are their unit.
-        if any(start < match.end() and match.start() < end for start, end in taken):
+        if any(match.start() in range(*place) for place in taken):
             continue
         # Digits that were not read, since letters stand before them, have a unit too.
         if match.start() and (previous := text[match.start() - 1]).isascii() and previous.isalnum():
@@ -353,15 +344,12 @@ def _ranges(text: str, mentions: list[NumberMention]) -> list[NumberMention]:
     """Mark both ends of each range as loose, in the list itself, and return it."""
     for index in range(1, len(mentions)):
         first, second = mentions[index - 1], mentions[index]
-        gap = text[first.end : second.start]
-        if len(gap) > 12:
-            continue
-        between = AND.match(gap) and BETWEEN.search(text[max(0, first.start - 48) : first.start])
-        signed = text[second.start : second.start + 3].startswith(("±", "+/-"))
-        dash = not gap.strip() and text[second.start] == "-"
-        # "Rose from 5 to 6" states two values, and no range.
-        moved = first.direction or MOVED.search(text[max(0, first.start - 32) : first.start])
-        if between or dash or signed or (RANGE.fullmatch(gap) and not moved):
+        gap, clause = text[first.end : second.start], text[max(0, first.start - REACH) : first.start]
+        between = AND.match(gap) and BETWEEN.search(clause)
+        signed = not gap.strip() and text[second.start :].startswith(("-", "±", "+/-"))
+        # "Rose from 5 to 6" and "fell 3 % to 6" state two values, and no range.
+        moved = first.direction or MOVED.search(clause)
+        if between or signed or (RANGE.fullmatch(gap) and not moved):
             mentions[index - 1], mentions[index] = first._replace(loose=True), second._replace(loose=True)
     return mentions
 

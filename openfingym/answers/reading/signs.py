@@ -11,6 +11,8 @@ from openfingym.answers.reading.suffixes import Suffix, suffix_of
 
 _REACH = 16
 """How many characters before its digits a number's sign, currency and bracket may take."""
+_SPACELESS = re.compile("[\u0e00-\u0e7f\u3040-\u9fff가-힣]")
+"""A letter of a script that writes no spaces between a word and a number."""
 _CLOSING = re.compile(r" ?\)")
 _TRAILING = re.compile(r"-(?=$|[)%$€£¥\n,.;]|( ))")
 
@@ -45,10 +47,10 @@ def lead_of(text: str, start: int, floor: int) -> Lead | None:
     # The pattern fits the empty text as well.
     assert before is not None
     begin, money = before.start(), before["money"] or ""
-    if begin == start and ((previous.isalnum() and not _is_spaceless(previous)) or previous in "_.'"):
+    if begin == start and ((previous.isalnum() and not _SPACELESS.match(previous)) or previous in "_.'"):
         return None
     # The letters of a currency may be the end of a word.
-    if begin and money[:1].isalpha() and text[begin - 1].isalpha() and not _is_spaceless(text[begin - 1]):
+    if begin and money[:1].isalpha() and text[begin - 1].isalpha() and not _SPACELESS.match(text[begin - 1]):
         if previous != " ":
             return None
         # Of a word such as ABCHF nothing is known.
@@ -63,16 +65,6 @@ def lead_of(text: str, start: int, floor: int) -> Lead | None:
         return Lead(begin, sign, money, bracket)
     at = before.start("sign2") if before["sign2"] else before.start("sign")
     return _signed(text, Lead(begin, sign, money, bracket), at, floor)
-
-
-def _is_spaceless(char: str) -> bool:
-    """Whether a letter is of a script that writes no spaces between a word and a number."""
-    return (
-        "\u3040" <= char <= "\u9fff"
-        or "\uac00" <= char <= "\ud7a3"
-        or "\u0e00" <= char <= "\u0e7f"
-        or "\U00020000" <= char <= "\U0003ffff"
-    )
 
 
 def _signed(text: str, lead: Lead, at: int, floor: int) -> Lead | None:
@@ -95,11 +87,10 @@ def _signed(text: str, lead: Lead, at: int, floor: int) -> Lead | None:
     if floor and not text[floor:at].strip():
         return lead._replace(sign="")
     # A hyphen as in GPT-4, and a dash with a space on one side or on both.
-    if previous and previous.isalpha() and not _is_spaceless(previous):
+    if previous.isalnum() and not _SPACELESS.match(previous):
         return lead._replace(sign="", doubt="bullet") if spaced else None
-    if previous == " " and spaced:
-        return lead._replace(sign="", doubt="bullet")
-    return lead._replace(sign="") if previous and (previous.isdigit() or previous in ")%") else lead
+    dash = (previous == " " and spaced) or previous in {")", "%"}
+    return lead._replace(sign="", doubt="bullet") if dash else lead
 
 
 def _bracketed(text: str, lead: Lead, end: int, behind: int, last: int | None) -> tuple[str, Doubt, int] | None:
@@ -159,13 +150,10 @@ def in_brackets(
     found = _bracketed(text, lead, end, unit.end, last)
     if found is None:
         # The bracket begins a remark, in which the number is the first word.
-        start = lead.start if lead.start < lead.bracket else lead.bracket + 1
-        while text[start : start + 1] == " ":
-            start += 1
-        return lead._replace(start=start), lead.sign, lead.doubt, unit, False
+        return lead._replace(start=lead.bracket + 1), lead.sign, lead.doubt, unit, False
     sign, doubt, closed_at = found
-    after = suffix_of(text, closed_at) if closed_at > end and text[closed_at - 1] == ")" else Suffix(closed_at)
-    if after.end > closed_at or closed_at > unit.end:
+    if closed_at > unit.end:
+        after = suffix_of(text, closed_at)
         unit = Suffix(
             after.end,
             after.scale or unit.scale,
@@ -192,5 +180,5 @@ def together(sign: str, doubt: Doubt, before: Said, behind: Said) -> tuple[int, 
     if opposed or doubt == "sign":
         return 0, "sign"
     if doubt == "bullet":
-        return (-1, "") if words < 0 else (0, "bullet")
-    return (words, "") if words else (0, before.doubt or behind.doubt)
+        return words, "" if words < 0 else "bullet"
+    return words, "" if words else before.doubt or behind.doubt

@@ -46,23 +46,17 @@ def suffix_of(text: str, at: int) -> Suffix:
     """
     scale: Decimal | None = None
     share, power, currencies = False, False, frozenset[str]()
-    if at == len(text):
-        return Suffix(at)
     if ten := POWER.match(text, at):
         scale, at, power = Decimal(1).scaleb(int(ten[1])), ten.end(), True
-    # "million of US dollars" has four words.
-    for _ in range(4):
-        match = TOKEN.match(text, at)
-        if match is None:
-            break
+    while match := TOKEN.match(text, at):
         word = match[1].casefold()
         if word.endswith(("dollar", "dollars")) and word[0] == "u":
             word = "usd"
-        elif "-" in word:
-            word = word.replace("-", " ") if "basis" in word or "percent" in word else word
-        # "%" and "%p" are one word where points follow.
-        if word.startswith("%") and len(word) > 1 and word not in PERCENT:
-            word = "% points"
+        elif "basis" in word or "percent" in word:
+            word = word.replace("-", " ")
+        # "%p" and "%-points" say what "%" says.
+        if word.startswith("%"):
+            word = "%"
         if word in PERCENT and (scale is None or power):
             scale, share = (scale or 1) * PERCENT[word], True
         elif word in SCALES and not share:
@@ -88,8 +82,8 @@ def stated_before(clause: str, unit: Suffix) -> Suffix:
     if unit.share:
         return unit
     if unit.scale is None and (found := SCALED_BEFORE.search(clause)):
-        money = found["money"] or found["sign"] or found["first"]
-        currencies = CURRENCIES[money.casefold()] if money and not unit.currencies else unit.currencies
+        money = found["money"] or found["sign"] or found["first"] or ""
+        currencies = unit.currencies or CURRENCIES.get(money.casefold(), frozenset())
         return unit._replace(scale=SCALES[found["scale"].casefold()], currencies=currencies)
     if not unit.currencies and (stated := MONEY_BEFORE.search(clause)):
         return unit._replace(currencies=CURRENCIES[stated["money"].casefold()])
@@ -100,17 +94,20 @@ def stated_before(clause: str, unit: Suffix) -> Suffix:
     if code := STRANGE_CODE.search(clause):
         word = code[1] or code[2]
         return unit if _is_ordinary(word) else unit._replace(beside=word.casefold())
-    if unit.scale is None and (strange := STRANGE_UNIT.search(clause)):
+    if strange := STRANGE_UNIT.search(clause):
         word = strange[1].casefold()
-        known = word in COPULAS or word in FILLERS or word in PERCENT or word.rstrip("s") in COUNTED
-        return unit if known or strange[1][0].isupper() else unit._replace(beside=word)
+        if word in PERCENT and unit.scale is None:
+            return unit._replace(scale=PERCENT[word], share=True)
+        if word.endswith("s") and singular(word) in COUNTED:
+            return unit._replace(beside=singular(word))
+        return unit if _is_ordinary(word) or strange[1][0].isupper() else unit._replace(beside=word)
     return unit
 
 
 def _is_ordinary(word: str) -> bool:
-    """Whether a word is one of ordinary sentences, or of a unit that is known."""
+    """Whether a word is one of ordinary sentences."""
     known = word.casefold().rstrip(".:=")
-    return known in COPULAS or known in FILLERS or known in CURRENCIES or known in SCALES
+    return known in COPULAS or known in FILLERS
 
 
 def words_of(unit: str) -> frozenset[str]:

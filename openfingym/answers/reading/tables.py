@@ -18,7 +18,7 @@ _SPLIT = re.compile(
     r"|\s[-–—]\s|→|=>)\s*"
 )
 """What separates the cells of a row in one line."""
-_LISTED = re.compile(r"\s*(?:;|,(?![0-9]{3}(?![0-9]))|\n|\band\b|以及|和)\s*", re.IGNORECASE)
+_LISTED = re.compile(r"\s*(?:;|\||,(?![0-9]{3}(?![0-9]))|\n|\band\b|以及|和)\s*", re.IGNORECASE)
 """What separates the items of a list in one line."""
 _FENCED = re.compile(r"(?:json|JSON)?\s*([\[{].*[\]}])", re.DOTALL)
 """JSON, perhaps within other words, with the name that Markdown puts before it."""
@@ -95,7 +95,7 @@ def rows_of(text: str, names: Sequence[str]) -> Rows:
     if len(lines) > 1 and lines[0].endswith(":"):
         lines = lines[1:]
     rows = [_cells(line, names) for line in lines]
-    if len(rows) > 1 and _is_header(rows[0], names):
+    if _is_header(rows[0], names):
         rows = rows[1:]
     return Rows(
         rows,
@@ -126,7 +126,7 @@ def _json_rows(document: object, names: Sequence[str]) -> list[tuple[str, ...]] 
         # A list within an object, as {"rows": [...]}.
         if len(lists) == 1 and len(document) == 1:
             document = lists[0]
-        elif document.keys() == set(names) or all(not isinstance(value, dict | list) for value in document.values()):
+        elif all(not isinstance(value, dict | list) for value in document.values()):
             # One row as an object; or, with two columns, an object of the second by the first.
             whole = named(document, names)
             if whole is not None:
@@ -158,9 +158,8 @@ def _markdown(lines: Sequence[str], names: Sequence[str]) -> Rows:
     rows = [tuple(text.strip() for text in line.strip("|").split("|")) for line in table]
     rows = [row for row, line in zip(rows, table, strict=True) if not _RULE.match(line)]
     # A table with a rule has a header; one without may begin with its names all the same.
-    header = rows[0] if len(rows) < len(table) or _is_header(rows[0], names) else None
-    if header is not None:
-        keys = [_key(head) for head in header]
+    if rows and (len(rows) < len(table) or _is_header(rows[0], names)):
+        keys = [_key(head) for head in rows[0]]
         columns = [keys.index(_key(name)) if _key(name) in keys else -1 for name in names]
         body = [row for row in rows[1:] if any(row)]
         # A header that has all names says which columns count, and in which order.

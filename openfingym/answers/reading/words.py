@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
@@ -56,7 +57,7 @@ def chinese(body: str) -> tuple[Decimal, Decimal] | None:
     whole, _, rest = body.partition("点")
     places = "".join(char for char in rest if char in _DIGITS)
     after = [_MYRIADS[char] for char in rest[len(places) :]]
-    if len(whole) > 1 and all(char in _DIGITS for char in whole):
+    if all(char in _DIGITS for char in whole):
         # Digits one after the other, as in 二〇二四.
         number, last = int("".join(str(_DIGITS[char]) for char in whole)), 1
     else:
@@ -64,11 +65,9 @@ def chinese(body: str) -> tuple[Decimal, Decimal] | None:
         if read is None:
             return None
         number, last = read
-    scale = Decimal(1)
-    for size in after:
-        scale *= size
-    if not places:
-        return Decimal(number) * scale, Decimal(last) * scale
+    if not rest:
+        return Decimal(number), Decimal(last)
+    scale = Decimal(math.prod(after))
     digits = "".join(str(_DIGITS[char]) for char in places)
     return Decimal(f"{number}.{digits}") * scale, Decimal(1).scaleb(-len(digits)) * scale
 
@@ -85,18 +84,20 @@ def english(body: str) -> tuple[Decimal, Decimal] | None:
     """
     whole, _, rest = body.casefold().replace("-", " ").partition(" point ")
     # `total` is what the large words have closed, `current` what is being added up before the next of them.
-    total, current, last, below = 0, 0, 1, 10**15
+    total, current, last, below = 0, 0, 1, math.inf
     previous = ""
     for word in whole.split():
         if word == "and":
             continue
         if word in _LARGE:
-            # Large words only fall: "two thousand three million" are two numbers.
-            if _LARGE[word] >= below:
+            # Large words only fall: "two thousand three million" are two numbers. Each has a number of its own.
+            if _LARGE[word] >= below or previous in _LARGE:
                 return None
-            total, current, below, last = total + (current or 1) * _LARGE[word], 0, _LARGE[word], _LARGE[word]
+            total, current, below, last = total + current * _LARGE[word], 0, _LARGE[word], _LARGE[word]
         elif word == "hundred":
-            current, last = (current or 1) * 100, 100
+            if previous not in _VALUES:
+                return None
+            current, last = current * 100, 100
         else:
             value = _VALUES[word]
             # "two three" and "sixty seventeen" are two numbers, not one.
@@ -115,7 +116,7 @@ def english(body: str) -> tuple[Decimal, Decimal] | None:
 def _whole(text: str) -> tuple[int, int] | None:
     """Read a whole number in Chinese numerals, as :func:`chinese` does; None if they are two numbers."""
     # A section is a number below 10,000: digits, each before its power of ten; 万 and 亿 close it.
-    total, section, digit, last, smallest, ten = 0, 0, None, 1, 10**17, 10**4
+    total, section, digit, last, smallest, ten = 0, 0, None, 1, math.inf, math.inf
     for char in text:
         if char in _DIGITS:
             # A zero only fills a gap, as in 一百零五.
@@ -131,13 +132,10 @@ def _whole(text: str) -> tuple[int, int] | None:
             section, digit, last = section + (1 if digit is None else digit) * _TENS[char], None, _TENS[char]
         else:
             size = _MYRIADS[char]
-            if size == smallest:
+            # A larger word multiplies all that was before it: 一万亿 is 10,000 times 亿. A smaller one needs digits.
+            if size == smallest or (size < smallest and digit is None and not section):
                 return None
             section += digit or 0
-            # A larger word multiplies all that was before it: 一万亿 is 10,000 times 亿.
-            if size > smallest and total:
-                total = (total + section) * size
-            else:
-                total += (section or 1) * size
-            section, digit, last, smallest, ten = 0, None, size, size, 10**4
+            total = (total + section) * size if size > smallest else total + section * size
+            section, digit, last, smallest, ten = 0, None, size, size, math.inf
     return total + section + (digit or 0), last

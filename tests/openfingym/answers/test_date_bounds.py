@@ -127,6 +127,13 @@ def test_a_date_with_other_words_is_right(answer: str) -> None:
         *(("2024-H2", form, "right") for form in ("2024年下半年", "H2 2024")),
         *(("2024", form, "right") for form in ("FY24", "fiscal 2024", "2024年", "2024年度")),
         *(("2024-01-31", form, "right") for form in ("31 January 2024", "31/01/2024", "20240131", "2024年1月31日")),
+        *(("2024-04", form, "wrong") for form in ("2024年13月", "2024年0月", "2024年5月", "13月4日")),
+        *(("2024-04-05", form, "undecided") for form in ("4月5日", "April 5", "Apr 5th", "05/04/2024", "04/05/2024")),
+        *(("2024-04-05", form, "wrong") for form in ("13月5日", "4月6日", "0月5日", "05/05/2024", "April 55, 2024")),
+        *(("2024-12-05", form, "undecided") for form in ("12月5日", "Dec. 5", "05/12/2024")),
+        *(("2024-01-05", form, "undecided") for form in ("1月5日", "January 5")),
+        *(("2024-04-13", form, "right") for form in ("13/04/2024", "04/13/2024", "13.04.2024", "2024.04.13")),
+        *(("2024-04-13", form, "wrong") for form in ("13/13/2024", "20241304", "2024-13-04")),
         *(("2024-02-29", form, "wrong") for form in ("2024-02-28", "2023-02-29", "20240230", "29/02/2023")),
     ],
 )

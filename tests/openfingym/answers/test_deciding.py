@@ -519,3 +519,251 @@ def test_a_list_says_by_its_places_which_value_is_for_which_part(answer: str, ou
     revenue = Part("revenue", "number", 62.57, "million USD", decimals=2)
     income = Part("net income", "number", -3.4, "million USD", decimals=1)
     assert decide(Reference((revenue, income)), answer).outcome == outcome
+
+
+RANGE = one("number", 12.2, rule="between", low=12.152, high=12.256)
+TENTH = one("number", 100.0, rule="relative", tolerance=0.1)
+BANKS = one("text", "Bank of China", choices=("ICBC", "Agricultural Bank of China"))
+
+
+@pytest.mark.parametrize(
+    ("reference", "answers"),
+    [
+        # Words that say that nothing changed are a change of 0, and no level.
+        (one("number", 0.0, "%", name="change"), {"unchanged": "right", "no change": "right"}),
+        (one("number", 0.5, "%", name="change"), {"unchanged": "wrong", "no change": "wrong"}),
+        (one("number", 5.0, "%", name="change", accept=(0.0,)), {"unchanged": "right", "5": "right", "4": "wrong"}),
+        (one("number", 0.0, "USD", name="price"), {"unchanged": "wrong", "0": "right"}),
+        # An unknown word beside a number may be a scale, but no scale turns digits into others.
+        (REVENUE, {"62.57 zorks": "undecided", "6.257 zorks": "undecided", "62.58 zorks": "wrong", "0 zorks": "wrong"}),
+        (REVENUE, {"6.2574 zorks": "undecided", "6.2576 zorks": "wrong", "-62.57 zorks": "undecided"}),
+        (one("number", 0.0, "million USD"), {"0 zorks": "undecided", "5 zorks": "wrong"}),
+        (one("number", 7.0, accept=(62.57,)), {"62.57 zorks": "undecided", "7 zorks": "undecided", "8 zorks": "wrong"}),
+        (one("number", 9.999, decimals=2), {"1.000 zorks": "undecided", "1.1 zorks": "wrong"}),
+        (one("number", 10.0, decimals=2), {"9.996 zorks": "undecided", "9.96 zorks": "wrong"}),
+        # The size of a fall is written as positive or negative; what rose did not fall by as much.
+        (DROP, {"rose by 81": "wrong", "-81": "right", "81": "right", "fell by 81": "right", "fell by 82": "wrong"}),
+        (one("number", -81.0, "USD", name="daily drop"), {"rose by 81": "right", "rose by 82": "wrong"}),
+        (one("number", 0.59, "%", name="change"), {"fell by 0.59": "wrong", "rose by 0.59": "right"}),
+        # A hyphen and a blank are the mark of a list rather than a minus; where there are minuses, none can tell.
+        (REVENUE, {"- 62.57": "right", "- 62.58": "wrong"}),
+        (CHANGE, {"- 0.59": "undecided", "- 0.58": "wrong"}),
+        (one("number", 0.59, "%", name="change"), {"- 0.59": "undecided", "- 0.58": "wrong"}),
+        # A power of ten is part of the number, and no word of a unit.
+        (REVENUE, {"62.57 × 10^6": "right", "6.257e7 USD": "right", "62.57 × 10^9": "wrong", "6.257e1": "right"}),
+        (one("number", 12.45, "%"), {"1.245e1": "right", "1.245e-1": "right", "1.245e1%": "right", "1.245e2": "wrong"}),
+        # A share is right as one, or where no unit is asked for; money and millions are no share.
+        (one("number", 40.0), {"40%": "right", "41%": "wrong", "4%": "wrong", "4000%": "right"}),
+        (one("number", 40.0, "USD"), {"40%": "wrong", "4000%": "wrong", "40": "right"}),
+        (one("number", 12.45, "%"), {"$12.45": "wrong", "12.45 million": "wrong", "0.1245": "right"}),
+        (one("number", 12.45, "%"), {"12.45%": "right"}),
+        (one("number", 0.01, "million USD", decimals=2), {"10000": "right", "10,000 USD": "right", "9999": "wrong"}),
+        (one("number", 62.57, "million USD"), {"62570000": "right", "62600000": "wrong", "63000000": "wrong"}),
+        # The ends of a range may have more decimals than an answer, and the answer no more than it.
+        (RANGE, {"12.152": "right", "12.256": "right", "12.151": "wrong", "12.257": "wrong", "12.2561": "wrong"}),
+        (RANGE, {"12.1": "wrong", "12.3": "right", "12": "undecided", "13": "wrong", "12.26": "right"}),
+        (RANGE, {"12.15": "right"}),
+        (one("number", 12.2, rule="between", low=12.152, high=12.256, decimals=2), {"12.3": "wrong", "12.26": "right"}),
+        (one("number", 5.0, rule="between", low=4.0, high=6.0, tolerance=1.0), {"6.5": "wrong", "3.5": "wrong"}),
+        (one("number", 5.0, rule="between", low=4.0, high=6.0, accept=(9.0,)), {"9": "right", "8": "wrong"}),
+        (one("number", 5.0, rule="widened", low=4.0, high=6.0, tolerance=1.0), {"7": "right", "3": "right"}),
+        (one("number", 5.0, rule="widened", low=4.0, high=6.0, tolerance=1.0), {"8": "wrong"}),
+        (one("number", 5.0, rule="within", tolerance=0.5), {"5.5": "right", "4.5": "right", "5.6": "wrong"}),
+        (one("number", 5.0, rule="within", tolerance=0.5), {"4.4": "wrong"}),
+        (one("number", 5.04, rule="exact"), {"5.04": "right", "5": "wrong", "5.0": "wrong", "5.041": "wrong"}),
+        (one("number", 5.04, rule="exact", accept=(7.04,)), {"7.04": "right", "7.0": "undecided"}),
+        # By less than a share of the value: the ends do not count, and 0 is met by 0 alone.
+        (TENTH, {"109.9": "right", "90.1": "right", "110": "wrong", "90": "wrong", "100": "right"}),
+        (one("number", -100.0, "%", name="change", rule="relative", tolerance=0.1), {"-109": "right", "-111": "wrong"}),
+        (one("number", 0.0, rule="relative", tolerance=0.1), {"0": "right", "0.01": "wrong", "-0.01": "wrong"}),
+        # Without asked decimals the coarser number says how far both may differ: half its last place, and 0.5 %.
+        (one("number", 1000.0), {"1 thousand": "right", "1001": "wrong", "0.99 thousand": "wrong"}),
+        (one("number", 1040.0), {"1 thousand": "undecided", "1.0 thousand": "undecided", "1.04 thousand": "right"}),
+        (one("number", 100.5), {"100": "right", "101": "right", "99": "wrong", "102": "wrong"}),
+        (one("number", 99.6), {"100": "undecided", "99.6": "right", "101": "wrong"}),
+        (one("number", 200.0), {"200.4": "right", "200.5": "right", "199.5": "right", "200.6": "wrong"}),
+        (one("number", 100.0), {"100.4": "right", "100.6": "wrong"}),
+        (one("number", 99.0), {"99.4": "wrong", "99": "right"}),
+        (one("number", 0.0), {"0": "right", "0.0": "right", "0.001": "wrong"}),
+        (one("number", 24200.0), {"24200.4": "right", "24230": "wrong", "24200": "right"}),
+        (one("number", 62.5), {"62.52": "right", "62.56": "wrong"}),
+        (one("number", 62.5, places=2), {"62.52": "wrong", "62.504": "right", "62.506": "wrong"}),
+        # Half is rounded either way, and what was computed misses the middle by its last bits.
+        (one("number", -50.5, name="change", decimals=0), {"-50": "right", "-51": "right", "-52": "wrong"}),
+        (one("number", -50.5, name="change", decimals=0), {"-49": "wrong"}),
+        (one("number", -50.4, name="change", decimals=0), {"-50": "right", "-51": "wrong"}),
+        (one("number", 50.499999999999, decimals=0), {"50": "right", "51": "right", "52": "wrong"}),
+        (one("number", 50.4999, decimals=0), {"50": "right", "51": "wrong", "50.4": "right", "50.6": "wrong"}),
+        # Day and month may be in either order, unless the right date is no finer than what both say.
+        (one("date", "2024-03"), {"03/04/2024": "undecided", "03/13/2024": "right", "April 2024": "wrong"}),
+        (one("date", "2024"), {"03/04/2024": "right", "03/04/2023": "wrong", "2024, as of 2023-05-06": "undecided"}),
+        (one("date", "2024"), {"FY2024, not 1999": "right", "in 2023": "wrong", "2024 (on March 4)": "right"}),
+        (one("date", "2024-03-04", accept=("2024-05-06",)), {"May 6": "undecided", "May 7": "wrong"}),
+        (one("date", "2024-03-04", accept=("2024-05-06",)), {"2024-05-06": "right"}),
+        (one("date", "2024-03"), {"March 2024; filed on May 6": "right", "March 4": "wrong"}),
+        (one("date", "2024-Q1"), {"2024-03-15": "wrong", "Q1 2024": "right", "H1 2024": "wrong"}),
+    ],
+)  # fmt: skip
+def test_how_a_value_compares_with_the_right_one(reference: Reference, answers: dict[str, str]) -> None:
+    assert {answer: decide(reference, answer).outcome for answer in answers} == answers
+
+
+PAIR = Reference(
+    (
+        Part("revenue", "number", 62.57, "million USD", decimals=2),
+        Part("net income", "number", -3.4, "million USD", decimals=1),
+    )
+)
+DAYS = Reference(rows=tuple((Part("day", "date", f"2024-03-{day}"),) for day in (12, 13, 14)))
+LEVEL = one("number", 62.0, name="index level")
+
+
+@pytest.mark.parametrize(
+    ("reference", "answers"),
+    [
+        # The end of a text counts, as far as one is read.
+        (REVENUE, {"62.57" + " " * 19_995: "right", "62.57" + " " * 19_996: "wrong"}),
+        (REVENUE, {"Final answer: 62.57. Final answer: 62.57": "right"}),
+        (REVENUE, {"Final answer: 62.57\nAnswer: 62.570": "right"}),
+        # What explains an answer names other values, but no other answer.
+        (REVENUE, {"62.57\nNote: it may be 62.57 million": "right", "62.57\nNote: 63.12 in 2022": "right"}),
+        (REVENUE, {"62.57\nNote: it may be 63.12": "undecided", "63.12\nNote: it may be 62.57": "wrong"}),
+        # Several parts: by their places if all are right so, else each anywhere in the text.
+        (PAIR, {"62.57 million USD; -3.4 million USD": "right", "62.57 million USD, -3.4 million USD": "right"}),
+        (PAIR, {"-3.4 million USD; 62.57 million USD": "undecided", "62.57 million USD; -3.5 million USD": "wrong"}),
+        (PAIR, {"62.57 million USD, or perhaps -3.4 million USD": "undecided", "62.57 million USD": "wrong"}),
+        (PAIR, {"62.57 million USD; -3.4 million USD; 5 million USD": "undecided", "unknown": "wrong"}),
+        (PAIR, {'[{"revenue": 62.57, "net income": -3.4}]': "right", '{"revenue": 62.57}': "undecided"}),
+        (PAIR, {"Revenue: 62.57; net_income: -3.4": "right", "Net income is -3.4, revenue was 62.57": "right"}),
+        (PAIR, {"Revenue: -3.4; net income: 62.57": "wrong", "revenue 62.57; revenue -3.4": "undecided"}),
+        # A sign is part of a value, and no mark behind a name.
+        (PAIR, {"revenue 62.57, net income (3.4)": "right", "revenue 62.57, net income -3.4": "right"}),
+        (PAIR, {"revenue 62.57, net income 3.4": "wrong", "revenue -62.57, net income -3.4": "wrong"}),
+        (PAIR, {"revenue (million USD): 62.57, net income (million USD): -3.4": "right"}),
+        (PAIR, {"revenue - 62.57, net income - 3.4": "undecided", "revenue - 62.57, net income = -3.4": "right"}),
+        (KUNMING, {"With 740 it is Kunming": "undecided", "1827 it is, for Kunming": "wrong"}),
+        (KUNMING, {"740; Kunming": "undecided"}),
+        # One value in JSON is the answer, whatever it is called; not if something else stands beside it.
+        (REVENUE, {'[{"revenue": 62.57}]': "right", '{"x": 62.57}': "right", '`{"revenue": 62.57}`': "right"}),
+        (REVENUE, {'{"x": 62.57, "revenue": 63.12}': "wrong", '{"x": 63.12, "revenue": 62.57}': "right"}),
+        (REVENUE, {'{"revenue": 62.57} or 63.12': "undecided", '{"revenue": 63.12} or 62.57': "undecided"}),
+        # A right value is no answer beside another one, a bound, a denial or a refusal.
+        (REVENUE, {"more than 62.57 in the first count, which was 62.57 in the end": "undecided"}),
+        (REVENUE, {"It is not 62.57, as the report of the whole year shows very clearly": "undecided"}),
+        (REVENUE, {"62.57, if I am right, but 63.12 was stated in a later version": "undecided"}),
+        (REVENUE, {"none: 62.57": "undecided"}),
+        (REVENUE, {"62.57 or maybe possibly perhaps alternatively also maybe possibly either 63.12": "undecided"}),
+        (LEVEL, {"rose from 57 to 62": "undecided", "fell from 62 to 57": "undecided", "57 to 62": "wrong"}),
+        (LEVEL, {"fell 5 to 62": "undecided", "from 57 to 62": "wrong", "62 to 57": "wrong", "57 and 62": "wrong"}),
+        (LEVEL, {"61": "wrong", "rose from 57 to 61": "wrong", "62 zorks": "undecided", "62 zorks or 61": "undecided"}),
+        (one("number", 0.0), {"nothing": "undecided", "none": "undecided", "unknown": "wrong", "5": "wrong"}),
+        (one("number", 3.0, accept=(0.0,)), {"nothing": "undecided"}),
+        (one("yes_no", False), {"nil": "wrong", "No.": "right", "不对": "right", "不正确": "right", "对": "wrong"}),
+        (one("yes_no", True), {"对": "right", "正确": "right", "是的": "right", "不正确": "wrong"}),
+        (one("yes_no", True), {"对于": "wrong", "是否": "wrong"}),
+        (one("yes_no", True), {"Yes, no doubt": "right", "Yes no": "wrong", "Oh yes, this is no secret": "undecided"}),
+        (one("yes_no", True), {"No, yes": "wrong", "Yes": "right", "It is true": "right", "incorrect": "wrong"}),
+        # Names: without known choices another one would go unnoticed.
+        (one("text", "Unknown Worlds Entertainment"), {"Unknown Worlds Entertainment": "right"}),
+        (one("text", "Alphabet (Class C)"), {"Alphabet Inc. (Class C)": "right", "It is Alphabet": "undecided"}),
+        (one("text", "Alphabet"), {"It is Alphabet (GOOG).": "right", "It is Alphabet (or Apple).": "undecided"}),
+        (one("text", "Kunming"), {"It was surely Kunming in the end": "undecided", "Dali": "undecided"}),
+        (BANKS, {"It was Bank of China in the end": "right", "It may be Bank of China": "undecided", "ICBC": "wrong"}),
+        (BANKS, {"Bank of China, ICBC": "wrong", "Bank of China Ltd": "right", "Bank of America": "undecided"}),
+        (one("text", "Dali", choices=("It Holdings",)), {"Now it is Dali at last": "right", "It Holdings": "wrong"}),
+        (one("text", "IBM Corp", choices=("Dell",)), {"The leader was IBM again": "right", "Dell": "wrong"}),
+        (one("text", "Dell", choices=("IBM Corp",)), {"The leader was IBM again": "wrong"}),
+        # Rows in any order, each of its own; a table of one row may say "None".
+        (Reference(rows=((Part("company", "text", "None"),),)), {"None": "right"}),
+        (PROVINCES, {"None": "wrong", '["Hebei", "unknown", "Jiangsu", "Shandong"]': "wrong"}),
+        (DAYS, {"2024-03-14, 2024-03-12, 2024-03-13": "right", "2024-03-14, 2024-03-12, March 13": "undecided"}),
+        (DAYS, {"2024-03-14, 2024-03-12, 2024-03-15": "wrong", "2024-03-14, 2024-03-12, 2024-03-12": "wrong"}),
+        (one("number", 40.0, "% of GDP"), {"40%": "right", "0.4": "right", "40": "right", "40 million": "wrong"}),
+        (one("number", 40.0, "USD mn"), {"40 million": "right", "40 bn": "wrong", "40": "right"}),
+        (one("number", 40.0, "USD/CNY"), {"40 USD": "right", "40 EUR": "wrong", "40 CNY": "wrong"}),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_right_value_counts(reference: Reference, answers: dict[str, str]) -> None:
+    assert {answer: decide(reference, answer).outcome for answer in answers} == answers
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "reason"),
+    [
+        (REVENUE, "63.12", "revenue: '63.12' is wrong"),
+        (REVENUE, "about 63.12 in all", "revenue: '63.12' is wrong"),
+        (REVENUE, "63.12 or 64", "revenue: none of the values in the answer is right"),
+        (REVENUE, "over 63.12", "revenue: none of the values in the answer is right"),
+        (one("text", "Dali", choices=("x" * 70,)), "x" * 70, f"value: '{'x' * 60}' is wrong"),
+        (DAYS, "2024-03-12, 2024-03-15, 2024-03-14", "row 2 of the reference is not in the answer"),
+        (PAIR, "62.57 million USD; -3.5 million USD", "net income: none of the values in the answer is right"),
+    ],
+)
+def test_what_is_wrong_is_named(reference: Reference, answer: str, reason: str) -> None:
+    assert decide(reference, answer).reason == reason
+
+
+ROW = "2020-03-09, 85\n2020-08-11, 115\n2021-01-08, 65"
+CELLS = "| 2020-03-09 | 85 |\n| 2020-08-11 | 115 |\n| 2021-01-08 | 65 |"
+JSON = '[["2020-03-09", 85], ["2020-08-11", 115], ["2021-01-08", 65]]'
+DROP_OF_ONE_DAY = Reference(rows=(DROPS.rows[0],))
+
+
+@pytest.mark.parametrize(
+    ("reference", "answers"),
+    [
+        # Lines that introduce rows are none of them, and a header alone is no row.
+        (DROPS, {"The drops were:": "undecided", "date, drop": "wrong", f"date, drop\n{ROW}": "right"}),
+        (DROPS, {f"The drops were:\ndate, drop\n{ROW}": "right", f"day, fall\n{ROW}": "wrong", ROW: "right"}),
+        (DROPS, {"2020-03-09, 85": "undecided", "2020-03-09: 85; 2020-08-11: 115": "wrong"}),
+        (DROP_OF_ONE_DAY, {"2020-03-09, 85": "right", "2020-03-09, 86": "wrong", "| 2020-03-09 | 85 |": "right"}),
+        (DROP_OF_ONE_DAY, {"| date | drop |\n| 2020-03-09 | 85 |": "right"}),
+        (DROP_OF_ONE_DAY, {'{"date": "2020-03-09", "drop": 85}': "right"}),
+        # A rule of Markdown divides a header from rows, whatever the header says.
+        (DROPS, {f"| when | fell |\n|---|---|\n{CELLS}": "right", f"| when | fell |\n{CELLS}": "wrong"}),
+        (DROPS, {CELLS: "right"}),
+        (DROPS, {f"| date | drop |\n|---|---|\n| | |\n{CELLS}": "right", f"|---|---|\n{CELLS}": "wrong"}),
+        (DROPS, {"nothing\n|---|---|\n|---|---|": "wrong", "| date | drop |\n|---|---|": "wrong"}),
+        # Objects of columns and other JSON are no rows that could be counted.
+        (DROPS, {JSON: "right", f'{{"rows": {JSON}}}': "right", f'{{"rows": {JSON}, "note": "x"}}': "undecided"}),
+        (DROPS, {'{"date": ["2020-03-09", "2020-08-11", "2021-01-08"], "drop": [85, 115, 65]}': "undecided"}),
+        (DROPS, {'{"2020-03-09": 85, "2020-08-11": 115}': "wrong", '{"2020-03-09": 85, "2020-03-09": 86}': "wrong"}),
+        (DROPS, {JSON.replace("85", "86"): "wrong", JSON.replace("85", '"85 USD"'): "right", "[[], [], [1]]": "wrong"}),
+        (PROVINCES, {'{"1": "Hebei", "2": "Liaoning"}': "undecided", '{"rows": ["Hebei", "Liaoning"]}': "wrong"}),
+        # One line of a list, unless it is as long as sentences are.
+        (PROVINCES, {"Hebei, Liaoning, " + "x" * 382: "wrong", "Hebei, Liaoning, " + "x" * 383: "undecided"}),
+        (PROVINCES, {"[Hebei, Liaoning, Jiangsu, Shandong].": "right", "Hebei; Liaoning; Jiangsu; Shandong": "right"}),
+        (PROVINCES, {"- (Hebei)\n- Liaoning\n- Jiangsu\n- Shandong": "right"}),
+        (PROVINCES, {"Hebei | Liaoning | Jiangsu | Shandong": "right", "Hebei | Liaoning | Jiangsu": "wrong"}),
+        (PROVINCES, {"* Hebei: 1\n* Liaoning (2)\n* Jiangsu - 3\n* Shandong": "right"}),
+        (PROVINCES, {"Here they are\n① Hebei\n② Liaoning\n③ Jiangsu\n④ Shandong\nThat is all": "right"}),
+        # A cell of JSON is what it says in words.
+        (one("yes_no", False), {'{"x": false}': "right", '{"x": "no"}': "right", '{"x": null}': "wrong"}),
+        (one("number", 1.0), {'{"x": 1}': "right", '{"x": true}': "wrong", '{"x": "\\uff11"}': "right"}),
+        # Markup stands for plain signs.
+        (REVENUE, {"$62.57$ million": "right", "$62.57 million and $63.12 million": "wrong", "$$62.57$$": "right"}),
+        (REVENUE, {"<b>62.57</b>": "right", "63<br>62.57": "wrong", "6.257 × 10<sup>7</sup>": "right"}),
+        (REVENUE, {"&euro;62.57 million": "wrong", "&#36;62.57 million": "right", "62.57&nbsp;million": "right"}),
+        (REVENUE, {"\\textbf{\\textit{\\text{62.57}}}": "right", "*62.57*": "right"}),
+        # What is struck out or in a command that nothing knows is not stated.
+        (REVENUE, {"\\zork{62.57}": "undecided", "\\sqrt{62.57}": "undecided", "\\cancel{62.57}": "undecided"}),
+        (REVENUE, {"~~62.57~~": "undecided", "\\underline{62.57}": "right", "\\underline{62.58}": "wrong"}),
+        (REVENUE, {"6.257 * 10**7": "right", "6.257 × 10⁷": "right", "6.257 \\times 10^{7}": "right"}),
+        (REVENUE, {"# 62.57": "right"}),
+        (REVENUE, {"\\boxed{62.57} million": "right", "63.12, so \\boxed{62.57}": "right", "_62.57_": "right"}),
+        (one("number", 0.5), {"\\frac{1}{2}": "right", "$\\frac12$": "right", "\\frac{1}{3}": "wrong"}),
+        (one("number", 3.5), {"3\\frac{1}{2}": "right", "3 1/2": "right", "7/2": "right", "3 1/3": "wrong"}),
+        (one("number", -0.5, name="change"), {"-\\frac{1}{2}": "right", "\\frac{1}{2}": "wrong"}),
+        (one("number", -0.5, name="change"), {"&minus;0.5": "right"}),
+        # Digits: points and 32nds, fractions, grouped thousands.
+        (one("number", 113.984375), {"113'31+": "right", "113'315": "right", "113'31'5": "right", "113'31": "wrong"}),
+        (one("number", 5.0), {"3 4/2": "wrong", "10/2": "right", "5/0": "undecided", "5/1": "right"}),
+        (one("number", 3.0), {"3 4/2": "undecided", "3 2/2": "undecided", "3 0/2": "right"}),
+        (one("number", 1.24), {"1,24": "right", "1.24": "right", "1,245": "wrong"}),
+        (one("number", 1245.0), {"1,245": "right", "1.245": "wrong", "1 245": "right", "1,245.0": "right"}),
+        (one("number", 1245678.5), {"1.245.678,5": "right", "1,245,678.5": "right", "1.245.678": "right"}),
+        (one("number", 1245678.0), {"1.245.678": "right", "1,245,678": "right", "1245,678": "wrong"}),
+    ],
+)  # fmt: skip
+def test_how_tables_markup_and_digits_are_read(reference: Reference, answers: dict[str, str]) -> None:
+    assert {answer: decide(reference, answer).outcome for answer in answers} == answers

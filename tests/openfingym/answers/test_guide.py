@@ -93,3 +93,84 @@ def test_a_reference_tells_what_kind_of_answer_is_asked_for() -> None:
     )
     assert "futures-quote" in rules(futures)
     assert "futures-quote" not in rules(futures, price)
+
+
+NUMBER = Part("amount", "number", 5.0, "million USD", decimals=2)
+ONE_NUMBER, ONE_DAY = Reference((NUMBER,)), Reference((Part("day", "date", "2024-03-15"),))
+CUTS, BASIS = Part("cuts", "number", 3.0, decimals=0), Part("hike", "number", 25.0, "basis points", decimals=0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "reference", "found"),
+    [
+        ("fiscal-year", "What was Apple's net income in 2023?", None, True),
+        ("fiscal-year", "What was Apple's net income for fiscal year 2023?", None, False),
+        ("fiscal-year", "What was the net income of the country in 2023?", None, False),
+        ("fiscal-year", "What was Apple's net income?", None, False),
+        ("fiscal-year", "Who led Apple in 2023?", None, False),
+        ("timing", "What were Apple's total assets in fiscal year 2023?", None, True),
+        ("timing", "What were Apple's total assets?", None, False),
+        ("timing", "What were Apple's total assets in fiscal year 2023, at the end?", None, False),
+        ("timing", "What were Apple's revenue and total assets in fiscal year 2023?", None, False),
+        ("timing", "What was Apple's headcount in fiscal year 2023?", None, False),
+        ("timing", "What was Apple's net income as of June 30, 2023?", None, True),
+        ("timing", "What was Apple's net income on June 30, 2023?", None, False),
+        ("timing", "What were Apple's net income and total assets as of June 30, 2023?", None, False),
+        ("timing", "What was Apple's headcount as of June 30, 2023?", None, False),
+        ("item-naming", "What were Apple's total assets?", Reference((Part("EPS", "number", 6.13, "USD"),)), True),
+        ("item-naming", "What were Apple's total assets?", Reference((Part("total assets", "number", 6.0),)), False),
+        ("item-naming", "What was paid per share?", Reference((Part("EPS", "number", 6.13, "USD"),)), False),
+        ("item-naming", "What was paid per share?", Reference((Part("net income", "number", 6.13, "USD"),)), True),
+        ("item-naming", "What was it?", Reference((Part("net income", "number", 6.0), CUTS)), False),
+        ("item-naming", "What was it?", ONE_NUMBER, False),
+        ("item-naming", "What was it?", Reference(text="net income"), False),
+        ("gaap", "What was Apple's net income?", None, True),
+        ("gaap", "What was Apple's net income by IFRS?", None, False),
+        ("gaap", "What was the net income of the nation, or country?", None, False),
+        ("gaap", "What were Apple's total assets?", None, False),
+        ("currency", "What was Apple's revenue?", None, True),
+        ("currency", "What was Apple's revenue?", ONE_NUMBER, True),
+        ("currency", "What was Apple's revenue?", Reference(text="about 5"), True),
+        ("currency", "What was Apple's revenue?", ONE_DAY, False),
+        ("currency", "What was Apple's revenue?", Reference((Part("day", "date", "2024-03-15"), NUMBER)), True),
+        ("currency", "What was Apple's revenue in USD?", None, False),
+        ("currency", "What was Apple's revenue growth?", None, False),
+        ("currency", "What was Apple's headcount?", None, False),
+        ("industry", "Which sector is Apple in?", None, True),
+        ("industry", "Which GICS sector is Apple in?", None, False),
+        ("industry", "Where is Apple?", None, False),
+        ("market-cap", "What is the market cap of a dual-listed bank?", None, True),
+        ("market-cap", "What is the market cap of a bank?", None, False),
+        ("market-cap", "What is the market cap of a dual-listed bank, as the sum of both?", None, False),
+        ("market-cap", "What is the name of a dual-listed bank?", None, False),
+        ("futures-quote", "Where did the 10-year note futures settle?", None, True),
+        ("futures-quote", "Where did the 10-year note futures settle, as a decimal?", None, False),
+        ("futures-quote", "Where did the 10-year note futures settle?", ONE_NUMBER, False),
+        ("futures-quote", "Where did the 10-year note futures settle?", ONE_DAY, True),
+        ("futures-quote", "Where did gold settle?", None, False),
+        ("rmb", "What is the exchange rate of the RMB?", None, True),
+        ("rmb", "What is the onshore exchange rate of the RMB?", None, False),
+        ("rmb", "What is the exchange rate of the pound?", None, False),
+        ("rmb", "How many RMB did it cost?", None, False),
+        *((rule, "What was the yield?", None, True) for rule in ("precision", "unit")),
+        *((rule, "Who was it?", None, False) for rule in ("precision", "unit")),
+        *((rule, "Who was it?", ONE_NUMBER, True) for rule in ("precision", "unit")),
+        *((rule, "What was the yield?", ONE_DAY, False) for rule in ("precision", "unit")),
+        *((rule, "What was the yield?", Reference(text="about 5"), True) for rule in ("precision", "unit")),
+        *((rule, "Which day had the highest yield?", None, False) for rule in ("precision", "unit")),
+        *((rule, "Who was it?", Reference((CUTS,)), False) for rule in ("precision", "unit")),
+        *((rule, "Who was it?", Reference((CUTS, BASIS)), False) for rule in ("precision", "unit")),
+        *((rule, "Who was it?", Reference((CUTS, NUMBER)), True) for rule in ("precision", "unit")),
+        *(
+            (rule, "Who was it?", Reference((Part("x", "number", 3.0, unit, decimals=decimals),)), True)
+            for rule in ("precision", "unit")
+            for unit, decimals in (("million USD", 0), (None, 1), (None, None))
+        ),
+        ("precision", "What was the yield, rounded to two decimals?", None, False),
+        ("precision", "How many cuts were there at this rate?", None, False),
+        ("unit", "What was the yield in percent?", None, False),
+        ("unit", "What was the value in yen?", None, False),
+    ],
+)
+def test_when_a_rule_finds_something(rule: str, text: str, reference: Reference | None, found: bool) -> None:
+    assert (rule in rules(text, reference)) == found

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from openfingym.answers import Part, Reference, decide
+from openfingym.answers.reading import numbers
 from openfingym.answers.reading.cleaning import cleaned
 from openfingym.answers.reading.numbers import numbers_of
+from openfingym.answers.reading.suffixes import understood
 from openfingym.suites.finsearch.questions.pool_file import stored_pool
 
 
@@ -140,6 +142,54 @@ def outcomes(answer: str, *references: Reference) -> str:
                 "0.59% lower gains",
             )
         ),
+        *((text, "wr") for text in ("Change in USD: 0.59%", "QQQ 0.59%", "0.59 %points", "0.59%p", "0.59% (percent)")),
+        *((text, "wr") for text in ("5.9 x 10^-1 %", "in percent: 0.59", "in bps: 59", "in percent: 0.59%")),
+        *((text, "rw") for text in ("fell ~0.59%", "fell 0.59% (0.59%)", "fell 0.59% or 59 bps")),
+        *((text, "wr") for text in ("The index fell and reached 0.59%", "It fell because the rate was 0.59%")),
+        *((text, "wr") for text in ("The revised value: 0.59%", "rose 0.59% (59 bps)")),
+        *((text, "uu") for text in ("The move was 0.59%", "The swing was 0.59%", "gain or loss of 0.59%")),
+        *((text, "uu") for text in ("The decline or gain 0.59%", "0.59% - a decline in May", "0.59% ~ decline")),
+        *((text, "uu") for text in ("0.59% × 3", "0.59% * 3", "0.59%*3", "0.59%^3", "0.59%·3", "0.59%÷ 3", "0.59% ~~")),
+        *((text, "rw") for text in ("0.59%* decline", "decline (a) 0.59%", "the index fell (in May) 0.59%")),
+        *((text, "rw") for text in ("fell, 0.59%", "the drop, 0.59%", "loss was, 0.59%", "a loss from 0.59%")),
+        *(
+            (text, "rw")
+            for text in ("a fall of profit 0.59%", "moved fell 0.59%", "0.59% annual fall", "0.59% down by far")
+        ),
+        *(
+            (text, "wr")
+            for text in ("0.59%*", "0.59%* in May", "0.59% - a rise", "0.59% |", "an 0.59%", "Value, 0.59%")
+        ),
+        *(
+            (text, "wr")
+            for text in ("The index (down in May) 0.59%", "profit to 0.59%", "grew to 0.59%", "fell from 0.59%")
+        ),
+        *((text, "wr") for text in ("rise in profit of 0.59%", "a rise of profit 0.59%", "changed profit of 0.59%")),
+        *(
+            (text, "wr")
+            for text in ("0.59% in the index which fell", "0.59% to fall", "0.59% reached fall", "down at 0.59%")
+        ),
+        *((text, "wr") for text in ("loss to profit of 0.59%", "decline, profit 0.59%", "0.59% ? decline")),
+        *((text, "uu") for text in ("zork, 0.59%", "zork (0.59%", "fell zork. 0.59%", "fell avg. value 0.59%")),
+        *(
+            (text, "uu")
+            for text in ("fell sharply. 0.59%", "decline. it was 0.59%", "fell in Zorch. 0.59%", "下跌; 0.59%")
+        ),
+        *((text, "uu") for text in ("fall profit 0.59%", "swing in profit of 0.59%", "profit into profit of 0.59%")),
+        *((text, "uu") for text in ("rise in the fall 0.59%", "0.59% ☂", "0.59% zork fell", "0.59% down up")),
+        *((text, "uu") for text in ("profit despite falls 0.59%", "loss excluding gains 0.59%", "0.59% revised")),
+        *((text, "uu") for text in ("fly 0.59%", "It fell in May (0.59%)")),
+        *((text, "ww") for text in ("fell 5% (0.59%)", "0.59% and 12%")),
+        *((text, "uu") for text in ("0.59% million", "snížily 0.59%", "ลด0.59%", "انخفض 0.59%", "गिरा 0.59%")),
+        *(
+            (text, "uu")
+            for text in ("(2023)-0.59%", "(a)-0.59%", "Change- 0.59%", "GPT-0.59%", "指数 - 0.59%", "扭亏0.59%")
+        ),
+        *((text, "ww") for text in ("5-0.59%", "5%-0.59%", "CO2-0.59%")),
+        *(
+            (text, "rw")
+            for text in ("ไทย-0.59%", "한국-0.59%", "は-0.59%", "Change:-0.59%", "fell- 0.59%", "fell - 0.59%")
+        ),
         *(
             (text, "uu")
             for text in (
@@ -220,6 +270,8 @@ def outcomes(answer: str, *references: Reference) -> str:
             for text in ("fell... 0.59%", "Decline\n\n0.59%", "fell → 0.59%", "[fell] 0.59%", "(negative) 0.59%")
         ),
         *((text, "uu") for text in ("negative; 0.59%", "0.59%, negative", "0.59% - negative", "0.59%; a decline")),
+        *((text, "uu") for text in ("The index fell.\n0.59%", "It fell last year. **0.59%**")),
+        *((text, "wr") for text in ("The index rose.\n0.59%", "It fell at first. In the end it rose 0.59%")),
         *((text, "uu") for text in ("0.59% | decline", "0.59%\ndecline", "0.59% [down]", "0.59%，下跌")),
         *((text, "uu") for text in ("0.59%, a decline", "0.59%, which is a sharp drop on the year before")),
         *((text, "uu") for text in ("changed in value 0.59%", "Mzd. 0.59%", "-0.59% higher", "0.59% zork increase")),
@@ -264,6 +316,8 @@ def test_which_sign_an_answer_says(answer: str, fell_rose: str) -> None:
             (text, "uu")
             for text in ("亏损减少340万美元", "-340万美元盈利", "亏损扩大至340万美元", "亏损由盈利转为340万美元")
         ),
+        *((text, "wr") for text in ("3.4 million down 12%", "3.4 million, down 12%")),
+        ("3.4 million down by $5", "wu"),
         *((text, "rw") for text in ("Net loss approx. $3.4 million", "3.4 million (loss)")),
         *((text, "wr") for text in ("higher profits of $3.4 million", "3.4 million, a decline of 12%")),
         *((text, "uu") for text in ("Lower profits of $3.4 million", "net income ($3.4)", "3.4 million, a loss")),
@@ -321,6 +375,20 @@ def test_losses_and_profits(answer: str, loss_profit: str) -> None:
         *((text, "wr") for text in ("in millions of USD: 62.57 billion", "US$62.57 billion in total")),
         *((text, "rw") for text in ("GDP 62.57 million", "Revenue in France: 62.57 million", "62.57*10**(6) USD")),
         *((text, "rr") for text in ("EPS 62.57", "Revenue in France: 62.57", "in sales: 62.57")),
+        *((text, "rw") for text in ("IBM $62.57 million", "$ approx. 62.57 million", "in millions: 62.57")),
+        *((text, "rw") for text in ("Revenue (USD): 62.57 million", "in total: 62.57 million", "$62.57 Mio.USD")),
+        *((text, "rr") for text in ("YTD 62.57", "EPS: 62.57")),
+        *((text, "rw") for text in ("Revenue fell 3% to $62.57 million",)),
+        *((text, "rw") for text in ("Between May and June 62.57 million", "62.57 million and 5%")),
+        *((text, "ww") for text in ("between 3 and 62.57 million", "62.57 million or so", "62.57+ million")),
+        *((text, "ww") for text in ("in USD: €62.57 million", "in millions of USD: €62.57", "in percent: 62.57")),
+        *(
+            (text, "ww")
+            for text in ("Revenue (EUR): 62.57", "€: 62.57", "EUR: 62.57 million", "in millions of CHF: 62.57")
+        ),
+        *((text, "uu") for text in ("in zorks: 62.57 million", "QXZ 62.57")),
+        *((text, "ww") for text in ("руб 62.57 million", "62.57 million EUR USD")),
+        *((text, "uu") for text in ("in shares: 62.57", "$ руб 62.57 million", "in millions of zorks: 62.57")),
         *((text, "ww") for text in ("62.57 million ±5%", "62.57 ± 5%")),
         *((text, "uw") for text in ("Revenue rose from 57.12 to 62.57 million",)),
         *((text, "uu") for text in ("All figures are in billions of dollars. Revenue: 62.57",)),
@@ -359,6 +427,7 @@ def test_which_scale_and_unit_an_answer_says(answer: str, million_billion: str) 
             "62.57 last year",
             "62.57 million, a decline on the year before",
             "Decline\n\n62.57 million",
+            "Revenue fell last year.\n\n62.57 million",
             "62.57 million; the margin of error is ±5%",
         ),
     ],
@@ -373,7 +442,7 @@ def test_usual_forms_of_a_right_amount(answer: str) -> None:
         (one(0.4, decimals=None), ("\\frac{2}{5}", "$\\dfrac25$", "2/5"), ("-\\frac{2}{5}", "\\frac{2}{0}", "5/2")),
         (one(3.5, decimals=None), ("3 1/2", "3\\frac{1}{2}"), ("3 3/2", "1/2")),
         (one(0.00059, decimals=None), ("5.9 x 10^-4", "5.9 \\times 10^{-4}", "5.9 × 10⁻⁴", "5.9e-4"), ("5.9 x 10^4",)),
-        (one(1e7, decimals=None), ("10^7", "10⁷", "10**7"), ("10^6", "107")),
+        (one(1e7, decimals=None), ("10^7", "10⁷", "10**7"), ("10^6", "107", "5^7")),
         (one(1234567, "EUR", decimals=None), ("1.234.567 EUR", "1 234 567 EUR"), ("1.234 EUR", "1.234.568 EUR")),
         (one(1.234, "EUR", decimals=None), ("1.234 EUR",), ("1.234.567 EUR",)),
         (
@@ -400,6 +469,29 @@ def test_usual_forms_of_a_right_amount(answer: str) -> None:
         (one(-12, None, "change", 0), ("12 vehicle decline", "-12"), ("12 vehicle increase", "12")),
         (one(-12, None, "Change", 0), ("12 fewer", "-12"), ("12", "a gain of 12")),
         (one(81, "USD", "Daily Drop", 0), ("-81", "81", "fell by 81"), ("rose by 81",)),
+        (one(12, None, "hikes in the year", 0), ("12 increases", "12 hikes"), ("12 months", "12 zorks")),
+        (one(-12, "USD", "change", 0), ("$12 cuts", "12 USD cuts", "12 USD cut"), ("12 cuts", "12 USD")),
+        (one(12, None, "duration", 0), ("12 months", "12 of Tesla's months"), ("13 months", "12 zorks")),
+        (one(3, "months", "length", 0), ("in months: 3", "3个月"), ("in years: 3", "3 years", "3个季度")),
+        (one(3, "days", "length", 0), ("3个交易日", "3交易日", "3天"), ("3个", "3小时")),
+        (one(3, "quarters", "length", 0), ("3个季度",), ("3个", "3个月")),
+        (one(3, "hours", "length", 0), ("3小时",), ("3天",)),
+        (
+            one(62.57, "million EUR", "revenue"),
+            ("€m 62.57", "EUR m 62.57", "in millions of EUR: 62.57", "62.57 million of euros", "62.57 Mio.EUR"),
+            (
+                "$m 62.57",
+                "USD m 62.57",
+                "in millions of USD: 62.57",
+                "62.57 million of US dollars",
+                "62.57 million US $",
+            ),
+        ),
+        (
+            one(62.57, "million CAD", "revenue"),
+            ("62.57 million dollars", "62.57 million CAD"),
+            ("62.57 million US dollars", "62.57 million US-dollars", "62.57 million u.s. dollars"),
+        ),
         (one(7.1905, None, "rate", 4), ("1 USD = 7.1905 CNY", "7.1905"), ("1 USD = 7.1906 CNY", "1")),
         (one(593.4, "basis points", decimals=None), ("5.93%", "593 bps"), ("5.92%", "5.94%", "594")),
     ],
@@ -407,6 +499,21 @@ def test_usual_forms_of_a_right_amount(answer: str) -> None:
 def test_other_forms(truth: Reference, right: tuple[str, ...], wrong: tuple[str, ...]) -> None:
     assert {answer: outcomes(answer, truth) for answer in right} == dict.fromkeys(right, "r")
     assert "r" not in {outcomes(answer, truth) for answer in wrong}
+
+
+@pytest.mark.parametrize(
+    ("answer", "counted_fell"),
+    [
+        *((text, "rw") for text in ("12 cuts", "12 vehicles", "12 falls")),
+        *(
+            (text, "uu")
+            for text in ("12 rate cuts", "12 job cuts", "12 job losses", "12 losses", "12 vehicle zork fall")
+        ),
+        *((text, "wr") for text in ("12 vehicle decline", "12 loss", "12 fall", "12 shares fewer")),
+    ],
+)
+def test_what_is_counted_may_be_cuts(answer: str, counted_fell: str) -> None:
+    assert outcomes(answer, one(12, None, "count", 0), one(-12, None, "change", 0)) == counted_fell
 
 
 def test_ranges_and_shares_of_a_right_number() -> None:
@@ -429,6 +536,82 @@ def test_ranges_and_shares_of_a_right_number() -> None:
 
 def test_the_name_of_a_change_may_begin_with_a_capital() -> None:
     assert [outcomes("They flurb 12", one(12, None, name, 0)) for name in ("Net Income", "change", "Count")] == [*"uur"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "direction", "doubt"),
+    [
+        (
+            ("fell 0.59%", "loss of 0.59%", "下跌0.59%", "亏损0.59%", "0.59%的跌幅", "0.59%的亏损", "fell - 0.59%"),
+            -1,
+            "",
+        ),
+        (("0.59% in the red", "0.59% lower", "0.59% loss", "a decline in profit of 0.59%", "▼0.59%"), -1, ""),
+        (("rose 0.59%", "gain of 0.59%", "上涨0.59%", "净盈利0.59%", "0.59%的涨幅", "0.59%盈利", "+0.59%"), 1, ""),
+        (
+            (
+                "0.59% in the black",
+                "0.59% higher",
+                "0.59% gain",
+                "revised growth of 0.59%",
+                "$+0.59",
+                "fell to a gain of 5",
+            ),
+            1,
+            "",
+        ),
+        (("0.59%", "-0.59%", "(0.59%)", "the value was 0.59%", "指数为0.59%"), 0, ""),
+        (
+            ("moved 0.59%", "+-0.59%", "fell +0.59%", "rose -0.59%", "zorked 0.59%", "先涨后跌0.59%", "by 0.59%"),
+            0,
+            "sign",
+        ),
+        (("- 0.59%", "Change - 0.59%"), 0, "bullet"),
+        (("zork 0.59%", "指数暴走0.59%", "It fell. 0.59%"), 0, "verb"),
+    ],
+)
+def test_which_direction_a_number_has(answers: tuple[str, ...], direction: int, doubt: str) -> None:
+    said = {answer: [(one.direction, one.doubt) for one in numbers_of(cleaned(answer))] for answer in answers}
+    assert said == {answer: [(direction, doubt)] for answer in answers}
+
+
+def test_what_is_not_understood_beside_a_number_is_named() -> None:
+    for answer, beside in (
+        ("$ zork 62.57 million", "zork"),
+        ("62.57 zorks", "zork"),
+        ("XYZ 62.57", "xyz"),
+        ("5奇怪", "奇"),
+        ("62", ""),
+    ):
+        assert [mention.beside for mention in numbers_of(answer)] == [beside]
+    assert understood("", frozenset(), plain=False)
+
+
+def test_a_short_answer_is_read_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbers, "_mentions", None)
+    for answer in ("62.57", "-0.59%", "62.57 million USD", "$5 billion", "5 percent decline", "€5 or more", "5亿美元"):
+        assert len(numbers_of(answer)) == 1
+
+
+def test_digits_and_signs_of_other_scripts_are_those_of_ascii() -> None:
+    for zero in "٠۰߀०০੦૦୦௦౦೦൦๐໐༠၀០᠐𝟎𝟘𝟢𝟬𝟶０":
+        assert cleaned("".join(chr(ord(zero) + digit) for digit in range(10))) == "0123456789", zero
+    for code in range(0x21, 0x7F):
+        assert cleaned(f"a{chr(code + 0xFEE0)}b") == cleaned(f"a{chr(code)}b")
+
+
+def test_small_numbers_in_words_are_those_up_to_ten() -> None:
+    for answer, value, outcome in (
+        ("ten of them: 62", 10, "w"),
+        ("ten of them: 62", 62, "r"),
+        ("eleven of them: 62", 11, "u"),
+        ("eleven of them: 62", 62, "u"),
+    ):
+        assert outcomes(answer, one(value, decimals=0)) == outcome
+
+
+def test_a_power_of_ten_is_exact() -> None:
+    assert [(mention.value, mention.place) for mention in numbers_of("10^7")] == [(10**7, 0)]
 
 
 def test_other_units_of_time_are_not_right() -> None:
@@ -474,6 +657,7 @@ def test_every_dash_before_a_number_of_the_pool_is_a_minus(dash: str) -> None:
             "62.57 million USD",
             "$62,570,000",
             "-5 cuts",
+            "$5 cuts",
             "€5 or more",
             "10 zork",
             "2019 companies",
@@ -500,6 +684,19 @@ def test_a_short_answer_is_read_as_a_long_one_is(answer: str) -> None:
         ("the income ($3.4 million)", "u"),  # a remark or a loss
         ("net income was USD -3.4 million", "r"),
         ("net income was -USD 3.4 million", "r"),
+        *(
+            (f"{sign}3.4{more}", "r")
+            for sign, more in (("$-", " million"), ("-$", " million"), ("", " million-"), ("(", "-)"))
+        ),
+        *(
+            (answer, "r")
+            for answer in ("3.4-.", "3.4-, in May", "3.4-$", "= (3.4) million", "(3.4 )", "net income: (3.4)")
+        ),
+        *((answer, "r") for answer in ("Net income ($3.4) million", "Net income $(3.4)", "(-3.4) million")),
+        *((answer, "u") for answer in ("- (3.4) million", "-(3.4) million", "-$-3.4 million", "Net income -$(3.4)")),
+        *((answer, "u") for answer in ("-3.4-", "3.4- million", "3.4 million- a record", "3.4 million - ")),
+        *((answer, "w") for answer in ("(+3.4) million", "(3.4 million", "( 3.4 million", "revenue 70 (3.4)", "3.4-%")),
+        *((answer, "w") for answer in ("3.4 million - a record",)),
         ("AUSD 3.4 million", "u"),  # of a word that ends as a currency does nothing is known
     ],
 )

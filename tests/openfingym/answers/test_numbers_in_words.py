@@ -159,3 +159,35 @@ def test_a_small_number_in_words_counts_where_there_is_no_other() -> None:
     assert said("one of them: 62", 62) == said("There were seven", 7) == said("七", 7) == "right"
     assert said("one of them: 62", 1) == said("其中一个是62", 1) == "wrong"
     assert said("seven percent", 7, "%") == said("百分之七", 7, "%") == "right"
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        # Nothing of a scale is nothing, and a scale without a number of its own is no number.
+        ("zero million", {0: "right", 1_000_000: "wrong"}),
+        ("zero hundred", {0: "right", 100: "wrong"}),
+        ("零万", {0: "right", 10_000: "wrong"}),
+        ("零亿", {0: "right", 1e8: "wrong"}),
+        ("two million thousand", {2_001_000: "wrong", 2e9: "wrong"}),
+        ("two thousand hundred", {2100: "wrong", 200_000: "wrong"}),
+        ("two hundred hundred", {20_000: "wrong", 300: "wrong"}),
+        ("一亿万", {100_010_000: "wrong", 1e12: "wrong"}),
+        # The last place of digits is one unit, and that of a scale is one of the scale.
+        ("二〇二四", {2024: "right", 2024.9: "wrong", 2025: "wrong"}),
+        ("七", {7: "right", 7.9: "wrong", 8: "wrong"}),
+        ("二百三十", {230: "right", 230.5: "undecided", 236: "wrong"}),
+        ("三千五百", {3500: "right", 3530: "undecided", 3560: "wrong"}),
+        ("两亿三千万", {230_000_000: "right", 236_000_000: "wrong", 230_000_001: "right"}),
+        ("三点五万亿", {3.5e12: "right", 3.5e8: "wrong"}),
+        ("十万", {100_000: "right", 10_000: "wrong"}),
+        ("一百零五", {105: "right", 150: "wrong"}),
+        ("forty-two thousand", {42_000: "right", 42_100: "undecided", 42_600: "wrong"}),
+        ("one hundred and five", {105: "right", 105.4: "right", 106: "wrong"}),
+        ("three point one four", {3.14: "right", 3.144: "right", 3.146: "wrong", 3.1: "wrong"}),
+        ("zero point five billion", {5e8: "right", 0.5: "wrong", 5e9: "wrong"}),
+        ("two million three thousand", {2_003_000: "right", 2_003_400: "right", 2_003_600: "wrong"}),
+    ],
+)
+def test_what_words_for_a_number_are_worth(words: str, values: dict[float, str]) -> None:
+    assert {value: said(words, value) for value in values} == values

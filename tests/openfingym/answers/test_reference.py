@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -114,3 +115,136 @@ def test_the_answer_of_a_reference_is_right() -> None:
     ):
         with pytest.raises(UsageError, match=found):
             Reference(parts, rows)
+
+
+NUMBER, WHOLE, PLAIN = (
+    Part("revenue", "number", 62.5712, "million USD", decimals=2),
+    Part("count", "number", 7.0, decimals=0),
+    Part("x", "number", 5.25),
+)
+DAY, CITY, RISE = Part("day", "date", "2024-03-15"), Part("city", "text", "Kunming"), Part("rise", "yes_no", True)
+
+
+@pytest.mark.parametrize(
+    ("reference", "english", "chinese"),
+    [
+        (Reference((NUMBER,)), "a number in million USD, 2 decimals; the answer alone",
+         "数字（单位：million USD），保留 2 位小数；只写答案本身"),
+        (Reference((WHOLE,)), "a number, a whole number; the answer alone", "数字，取整数；只写答案本身"),
+        (Reference((PLAIN,)), "a number; the answer alone", "数字；只写答案本身"),
+        (Reference((DAY,)), "a date as YYYY-MM-DD; the answer alone", "日期（YYYY-MM-DD）；只写答案本身"),
+        (Reference((CITY,)), "a name or a few words; the answer alone", "名称或简短文字；只写答案本身"),
+        (Reference((RISE,)), "yes or no; the answer alone", "是或否；只写答案本身"),
+        (Reference((CITY, WHOLE)), 'a JSON object: {"city": a name or a few words, "count": a number, a whole number}',
+         '一个 JSON 对象：{"city": 名称或简短文字，"count": 数字，取整数}'),
+        (Reference(rows=((CITY,),)),
+         "a JSON list, one item a row, all rows and no others: [a name or a few words, ...]",
+         "一个 JSON 列表，每行一项，不多不少：[名称或简短文字, ...]"),
+        (Reference(rows=((CITY, RISE),), ordered=True),
+         ("a JSON list, one item a row, all rows and no others, in the order that is asked for: "
+         '[{"city": a name or a few words, "rise": yes or no}, ...]'),
+         '一个 JSON 列表，每行一项，按题目要求的顺序，不多不少：[{"city": 名称或简短文字，"rise": 是或否}, ...]'),
+        (Reference(text="Because of the tariff."), "the final answer, short, without a report", "简短的最终答案"),
+    ],
+)  # fmt: skip
+def test_the_words_in_which_an_answer_is_asked_for(reference: Reference, english: str, chinese: str) -> None:
+    assert (expected(reference.schema()), expected(reference.schema(), "zh")) == (english, chinese)
+
+
+def test_the_form_of_a_date_says_how_fine_it_is_and_no_more() -> None:
+    forms = {
+        "2024": "YYYY",
+        "2024-03": "YYYY-MM",
+        "2024-03-15": "YYYY-MM-DD",
+        "2024-Q3": "YYYY-Q1",
+        "2024-H2": "YYYY-H1",
+    }
+    assert {date: Part("day", "date", date).public()["form"] for date in forms} == forms
+
+
+def test_what_is_public_of_a_part() -> None:
+    assert NUMBER.public() == {"name": "revenue", "type": "number", "unit": "million USD", "decimals": 2}
+    assert WHOLE.public() == {"name": "count", "type": "number", "decimals": 0}
+    assert DAY.public() == {"name": "day", "type": "date", "form": "YYYY-MM-DD"}
+    finer = Part("count", "number", 7.5, decimals=1)
+    assert Reference(rows=((WHOLE,), (finer,)), ordered=True).schema() == {
+        "parts": [WHOLE.public()],
+        "table": True,
+        "ordered": True,
+    }
+    assert Reference((WHOLE,)).schema() == {"parts": [WHOLE.public()], "table": False, "ordered": False}
+
+
+@pytest.mark.parametrize(
+    ("reference", "written"),
+    [
+        (Reference((WHOLE,)), '{"parts":[{"decimals":0,"name":"count","type":"number","value":7.0}]}'),
+        (Reference((RISE,), group=("global", "T1")),
+         '{"group":["global","T1"],"parts":[{"name":"rise","type":"yes_no","value":true}]}'),
+        (Reference((Part("dozens", "number", 5.0, "USD", scale=12.0),)),
+         '{"parts":[{"name":"dozens","scale":12.0,"type":"number","unit":"USD","value":5.0}]}'),
+        (Reference(rows=((CITY,), (Part("city", "text", "大理", accept=("Dali",)),)), ordered=True, criteria="c"),
+         ('{"columns":[{"name":"city","type":"text"}],"criteria":"c","ordered":true,'
+         '"rows":[["Kunming"],[{"accept":["Dali"],"value":"大理"}]]}')),
+        (Reference(rows=((NUMBER,), (Part("revenue", "number", 3.0, "million USD", decimals=1),))),
+         ('{"columns":[{"name":"revenue","type":"number","unit":"million USD"}],'
+         '"rows":[[{"decimals":2,"value":62.5712}],[{"decimals":1,"value":3.0}]]}')),
+        (Reference(text="about 740"), '{"text":"about 740"}'),
+    ],
+)  # fmt: skip
+def test_a_reference_as_json_leaves_out_what_is_known(reference: Reference, written: str) -> None:
+    assert reference.to_json() == written
+    assert Reference.from_json(written) == reference
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"rule": "between", "low": 1.0, "high": 1.0},
+        {"rule": "within", "tolerance": 0.0},
+        {"rule": "relative", "tolerance": 0.1, "low": 9.0},
+        {"high": 1.0},
+        {"decimals": 0, "places": 0},
+        {"decimals": 12, "places": 12},
+        {"accept": (2, 3.5)},
+    ],
+)
+def test_a_part_at_the_limits_of_what_makes_sense(arguments: dict[str, object]) -> None:
+    assert Part("x", "number", 1.0, **arguments).scale == 1.0  # type: ignore[arg-type]
+    assert Part("x", "text", "1", rule="between").scale == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({"name": " "}, "has no name"),
+        ({"type": "colour"}, "has type 'colour' and rule 'rounding'"),
+        ({"accept": (float("inf"),)}, "its value inf is no finite number"),
+        ({"low": float("nan")}, "low, high and tolerance must be finite"),
+        ({"rule": "widened", "low": 1.0, "high": 2.0}, "the rule 'widened' needs tolerance"),
+        ({"rule": "widened"}, "the rule 'widened' needs low and high and tolerance"),
+        ({"rule": "relative"}, "the rule 'relative' needs tolerance"),
+        ({"type": "date", "value": "2024-Q5"}, "no date such as 2024-03-15"),
+    ],
+)
+def test_what_is_wrong_with_a_part_is_said(arguments: dict[str, object], found: str) -> None:
+    with pytest.raises(UsageError, match=found):
+        Part(**{"name": "x", "type": "number", "value": 1.0, **arguments})  # type: ignore[arg-type]
+
+
+def test_a_reference_does_not_change() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        NUMBER.value = 5.0  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ONE.text = "5"  # type: ignore[misc]
+
+
+def test_the_right_answer_in_the_asked_form() -> None:
+    assert [Reference((part,)).answer() for part in (NUMBER, WHOLE, PLAIN, DAY, RISE)] == [
+        *("62.57", "7", "5.25", "2024-03-15", "yes"),
+    ]
+    assert Reference((Part("rise", "yes_no", False),)).answer() == "no"
+    assert Reference((CITY, WHOLE)).answer() == '{"city": "Kunming", "count": 7}'
+    assert Reference(rows=((Part("城", "text", "大理"),), (Part("城", "text", "昆明"),))).answer() == '["大理", "昆明"]'
+    assert Reference(rows=((CITY, WHOLE),)).answer() == '[{"city": "Kunming", "count": 7}]'
+    assert Reference((Part("城", "text", "大理"), RISE)).answer() == '{"城": "大理", "rise": true}'

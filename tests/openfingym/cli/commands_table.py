@@ -1127,7 +1127,7 @@ COMMANDS: Mapping[str, Command] = {
                 "verifiers.address.token_of_environment location='zzaddress'",
             ),
             "--state-folder folder": ("openfingym_verifier.questions.offline.reading state=folder",),
-            "--json": ("reading.question[]>, 'forecasts': <openfingym_verifier.questions.reading.forecasts>}",),
+            "--json": ("reading.forecasts[][]>, 'isolation': <reports.forecasts.isolation.isolations_of_series[]>}",),
         },
     ),
     "ledger status": Command(

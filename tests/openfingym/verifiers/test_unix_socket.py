@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -40,18 +41,31 @@ class Echo(BaseHTTPRequestHandler):
         return "unix"
 
 
+class EchoServer(socketserver.ThreadingUnixStreamServer):
+    """Notes the connections of the requests that it answered, and when it has ended one."""
+
+    daemon_threads = True
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path), Echo)
+        self.served: list[int] = []
+        self.stopped, self.ended = threading.Event(), threading.Event()
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        self.ended.set()
+
+
 @contextmanager
-def serving(path: Path) -> Iterator[list[int]]:
-    """A server at ``path``, and the connections of the requests that it answered."""
-    with socketserver.ThreadingUnixStreamServer(str(path), Echo) as server:
-        server.daemon_threads = True
-        server.served, server.stopped = [], threading.Event()  # type: ignore[attr-defined]
+def serving(path: Path) -> Iterator[EchoServer]:
+    """A server at ``path``."""
+    with EchoServer(path) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield server.served  # type: ignore[attr-defined]
+            yield server
         finally:
-            server.stopped.set()  # type: ignore[attr-defined]
+            server.stopped.set()
             server.shutdown()
             thread.join()
             path.unlink()
@@ -64,12 +78,13 @@ def client(tmp_path: Path) -> Iterator[httpx.Client]:
 
 
 def test_bodies_of_any_size_arrive_over_one_connection(client: httpx.Client, tmp_path: Path) -> None:
-    with serving(tmp_path / "s") as served:
+    with serving(tmp_path / "s") as server:
         for size in (0, 1, 70_000, 5_000_000):
             body = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
             assert client.post("/", content=body).content == body
-        assert len(set(served)) == 1
+        assert len(set(server.served)) == 1
         client.post("/last", content=b"")
+        assert server.ended.wait(30)
         assert client.post("/", content=b"again").content == b"again", "a connection that the server ended is not used"
 
 
