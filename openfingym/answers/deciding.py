@@ -148,10 +148,10 @@ def _parts(parts: Sequence[Part], text: str) -> Verdict:
     if len(values) == len(parts) and not HEDGE.search(text):
         verdicts = [_single(part, value) for part, value in zip(parts, values, strict=True)]
         misnamed = any(
-            name.casefold() in value.casefold()
+            # The name of a part may hold another's, as "net sales" does.
+            name.casefold() in value.casefold().replace(part.name.casefold(), "")
             for part, value in zip(parts, values, strict=True)
             for name in names
-            if name != part.name
         )
         if not misnamed and all(verdict.outcome == "right" for verdict in verdicts):
             return _all(verdicts)

@@ -89,7 +89,7 @@ NOISE = re.compile(
     r"|(?:沪深|中证|上证|科创|恒生)\s?[0-9]+"
     r"|\b(?:pages?|note|item|section|table|step|line|figure|form|rule|q|h|fy)\.? ?[0-9]+(?![0-9]*[.,%][0-9]*)"
     r"|(?:^|\n)[ ]*(?:[0-9]{1,2}[.)]|\([0-9]{1,2}\))[ ]+(?=[^\s%])(?!bps?\b|basis|percent|pp)"
-    r"|第?[0-9]+(?:页|季度|月份|条|款)",
+    r"|第?(?<![0-9])[0-9]+(?:页|季度|月份|条|款)",
     re.IGNORECASE,
 )
 """Digits that are no number of the answer: times, names of forms and indices, pages and sections, numbers of a list."""

@@ -270,6 +270,10 @@ _RESTATED = re.compile(r" ?(?:[(\[=≈]|\(?(?:i\.e\.|that is|or)[,:]?|即|,? ?eq
 """What stands between a number and one that states it once more, as in "fell by 0.59% (59 bps)"."""
 
 
+_GLUED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-.'_]?([0-9]+(?:\.[0-9]+)?)")
+"""Digits with the word before them, from its first letter on: else long words would be searched from each letter."""
+
+
 def _glued(text: str) -> list[NumberMention]:
     """Numbers that letters or strange signs stand right before, as in PLN62.57, of a text that has no other numbers.
 
@@ -278,7 +282,7 @@ def _glued(text: str) -> list[NumberMention]:
     return [
         NumberMention(match.start(), match.end(), *read_digits(match[2])[:2], None, False, _NONE, False, 0, "sign",
                       match[1].casefold() or "?")
-        for match in re.finditer(r"([^\W\d_]+)[-.'_]?([0-9]+(?:\.[0-9]+)?)", text)
+        for match in _GLUED.finditer(text)
     ]  # fmt: skip
 
 

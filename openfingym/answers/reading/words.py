@@ -33,6 +33,8 @@ _DECADES = {
     "ninety": 90,
 }
 _VALUES = {word: value for value, word in enumerate(_ONES)} | _DECADES
+LONGEST_NUMBER = 100
+"""Most Chinese numerals of one number; Python reads no more than some thousand digits."""
 NAMED = frozenset(_VALUES)
 """English words for numbers below a hundred, one of which is in every number in words."""
 _NAMED = "|".join(sorted(_VALUES, key=len, reverse=True))
@@ -55,6 +57,8 @@ def chinese(body: str) -> tuple[Decimal, Decimal] | None:
         The number, and the size of one unit in its last place; None if the numerals are not one number.
     """
     whole, _, rest = body.partition("点")
+    if len(body) > LONGEST_NUMBER:
+        return None
     places = "".join(char for char in rest if char in _DIGITS)
     after = [_MYRIADS[char] for char in rest[len(places) :]]
     if all(char in _DIGITS for char in whole):

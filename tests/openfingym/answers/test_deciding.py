@@ -767,3 +767,28 @@ DROP_OF_ONE_DAY = Reference(rows=(DROPS.rows[0],))
 )  # fmt: skip
 def test_how_tables_markup_and_digits_are_read(reference: Reference, answers: dict[str, str]) -> None:
     assert {answer: decide(reference, answer).outcome for answer in answers} == answers
+
+
+@pytest.mark.parametrize("shard", [
+    *("二", "万", "二点", "一万亿", "二十", "百分之", "million ", "trillion ", "hundred ", "minus ", "USD ", "a"),
+    *("9", "9.", "5,", "1/", "10^", "(5", "[[5", "- ", "%", "~", "|", "\\text{", "\\frac{", "<b>", '{"x":', "fell. "),
+])  # fmt: skip
+def test_a_text_of_one_thing_many_times_over_does_not_raise(shard: str) -> None:
+    for text in (f"5 {shard * 6_000}"[:6_000], f"{shard * 6_000}"[:6_000] + "5", f"1e{shard * 6_000}"[:6_000]):
+        assert decide(one("number", 62.57, "million USD"), text).outcome != "right"
+
+
+SALES = Reference(
+    (
+        Part("sales", "number", 62.57, "million USD", decimals=2),
+        Part("net sales", "number", 3.4, "million USD", decimals=1),
+    )
+)
+
+
+@pytest.mark.parametrize(("answer", "outcome"), [
+    ("sales 62.57 million; net sales 3.4 million", "right"), ("62.57; 3.4", "right"),
+    ("net sales 62.57 million; sales 3.4 million", "undecided"), ("sales 62.57; sales 3.4", "undecided"),
+])  # fmt: skip
+def test_the_name_of_a_part_may_hold_that_of_another(answer: str, outcome: str) -> None:
+    assert decide(SALES, answer).outcome == outcome
