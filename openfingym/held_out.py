@@ -7,6 +7,7 @@ hides. So a task is held out together with every task on its dataset, or on a da
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,17 +47,22 @@ def training_tasks(family: Family | None = None, *, held_out: Iterable[str] = HE
 
 def data_of(task: TaskInfo) -> frozenset[str]:
     """What two tasks on the same data have in common: the dataset, and for real data its source."""
-    from openfingym.data.dataset import dataset_info
     from openfingym.digests import sha256_of_file
-    from openfingym.errors import DataError
 
     # By its content, since another task may have the same file under another name.
     own = Path(task.folder) / task.dataset
-    if own.is_file():
-        return frozenset({sha256_of_file(own)})
+    return frozenset({sha256_of_file(own)}) if own.is_file() else _of_dataset(task.dataset)
+
+
+@cache
+def _of_dataset(name: str) -> frozenset[str]:
+    """The name of a dataset that comes with the library, and for real data its source; read once for all tasks."""
+    from openfingym.data.dataset import dataset_info
+    from openfingym.errors import DataError
+
     try:
-        info = dataset_info(task.dataset)
+        info = dataset_info(name)
     except DataError:  # graphs, curves and whatever else a simulator makes
-        return frozenset({task.dataset})
+        return frozenset({name})
     # Only a real source has one history, which all datasets from it share; a simulator draws each dataset anew.
-    return frozenset({task.dataset, info.source} if info.kind == "real" else {task.dataset})
+    return frozenset({name, info.source} if info.kind == "real" else {name})

@@ -10,16 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError
 from openfingym.files.whole import write_text
-from openfingym.kinds import reference_version
-from openfingym.metrics import METRICS, find_metric
-from openfingym.metrics.scoring import relative_weights
-from openfingym.packages.build import build_key
 
 if TYPE_CHECKING:
     from openfingym.adversarial.promise import Survey
@@ -63,6 +59,9 @@ def reached_by(task: Task, package: BuiltPackage, survey: Survey) -> Reached:
         package: the package that was built of it, and surveyed.
         survey: the scores of the answers without skill.
     """
+    from openfingym.kinds import reference_version
+    from openfingym.packages.build import build_key
+
     best = survey.best
     return Reached(
         task=task.name,
@@ -80,6 +79,9 @@ def reached_by(task: Task, package: BuiltPackage, survey: Survey) -> Reached:
 
 def versions(scoring: Scoring) -> dict[str, int]:
     """Version of each metric that is in the relative total, by name."""
+    from openfingym.metrics import find_metric
+    from openfingym.metrics.scoring import relative_weights
+
     return {name: find_metric(name).version for name, weight in relative_weights(scoring).items() if weight > 0.0}
 
 
@@ -109,6 +111,7 @@ def record(rows: Iterable[Reached], path: Path) -> None:
     write_text(path, f"[\n{lines}\n]\n")
 
 
+@lru_cache(maxsize=1024)
 def reached_on(digest: str) -> Reached | None:
     """The row of one build of a task; None if there is none, or if a metric that ranks has changed since.
 
@@ -118,7 +121,8 @@ def reached_on(digest: str) -> Reached | None:
     Raises:
         StoreError: the record that comes with the library is damaged.
     """
-    return _current().get(digest)
+    row = _rows().get(digest)
+    return row if row is not None and is_current(row) else None
 
 
 def reached_in(build: str) -> Reached | None:
@@ -127,16 +131,20 @@ def reached_in(build: str) -> Reached | None:
     Args:
         build: key of the build, from :func:`openfingym.packages.build.build_key`.
     """
-    return next((row for row in _current().values() if row.build == build), None)
+    return next((row for row in _rows().values() if row.build == build and is_current(row)), None)
 
 
 @cache
-def _current() -> Mapping[str, Reached]:
-    return {row.digest: row for row in recorded() if is_current(row)}
+def _rows() -> Mapping[str, Reached]:
+    return {row.digest: row for row in recorded()}
 
 
 def is_current(row: Reached) -> bool:
     """Whether a row was measured with the present versions of the metrics that rank and of the kind's baseline."""
+    # Imported only for a row that is asked for: a report of tasks that have none needs no metric and no kind.
+    from openfingym.kinds import reference_version
+    from openfingym.metrics import METRICS
+
     # A row of an older record states no kind.
     if row.kind and row.reference != reference_version(row.kind):
         return False

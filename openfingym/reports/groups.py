@@ -7,15 +7,16 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Literal, get_args
 
 from openfingym.reports.datasets import known_tasks
-from openfingym.task import DataKind, Family
 
 if TYPE_CHECKING:
     from openfingym.reports.runs import RunConfig
     from openfingym.results import RolloutResult
+    from openfingym.task import DataKind
 
 Field = Literal["agent", "model", "backend", "isolation", "principal"]
 Row = tuple[str, ...]
@@ -26,6 +27,8 @@ ALL = "all"
 """Family of the cell over all families."""
 UNKNOWN = "unknown"
 """Family of a task that this installation does not know, and whose family no run states."""
+KINDS: tuple[DataKind, ...] = ("real", "simulated", "specified", "real with hindsight", "simulated with hindsight")
+"""The kinds of data in the order of reports; all that there are."""
 UNSTATED: Mapping[Field, str] = {"isolation": "unknown", "principal": "(unproven)"}
 """What stands for a field that no result states, or no receipt proves."""
 _WORD = re.compile(r"[^\s\"]+(?: \(outside\))?")
@@ -106,8 +109,7 @@ def label(row: Row) -> str:
 
 def kind_order(kind: str) -> tuple[int, str]:
     """A sort key of kinds of data: real before simulated before specified, unknown kinds last."""
-    known = get_args(DataKind)
-    return (known.index(kind) if kind in known else len(known)), kind
+    return next((place for place, known in enumerate(KINDS) if known == kind), len(KINDS)), kind
 
 
 def families_of(groups: Sequence[RunGroup], configs: Mapping[str, RunConfig]) -> dict[str, str]:
@@ -132,13 +134,24 @@ def families_of_tasks(stated: Iterable[tuple[str, str | None]]) -> dict[str, str
         stated: for each run the name of its task, which may be followed by its build and slice (:func:`grouped`), and
             the family that the run states; None if it states none.
     """
-    known = known_tasks()
-    by_runs: dict[str, str] = {}
-    for task, family in stated:
-        by_runs[task] = family if family in get_args(Family) and family is not None else by_runs.get(task, UNKNOWN)
     # By the name without its build and slice, see `grouped`.
-    rows = {task: known.get(task.partition(" ")[0].partition("@")[0]) for task in by_runs}
-    return {task: family if (row := rows[task]) is None else str(row.family) for task, family in by_runs.items()}
+    rows = known_tasks()
+    known = cache(lambda task: rows.get(task.partition(" ")[0].partition("@")[0]))
+    found: dict[str, str] = {}
+    for task, family in stated:
+        if (row := known(task)) is not None:
+            found[task] = str(row.family)
+        else:
+            found[task] = family if family is not None and _is_family(family) else found.get(task, UNKNOWN)
+    return found
+
+
+def _is_family(name: str) -> bool:
+    """Whether a family of this name exists."""
+    # Imported only here, since it takes time and most reports are on tasks of the catalogue.
+    from openfingym.task import Family
+
+    return name in get_args(Family)
 
 
 def family_order(family: str) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from openfingym.files.strange import MEGABYTE, read_json, walk
 from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.urls import without_credentials
 from openfingym.reports.principals import with_principals
-from openfingym.results import CONFIG, RESULT, VERIFIED, RolloutResult, read_run
+from openfingym.results import CONFIG, RECEIPT, RESULT, VERIFIED, RolloutResult, read_run
 from openfingym.verifiers.backing import NO_RECEIPT, Backing, backing_of
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ CONFIG_LIMIT = 16 * MEGABYTE
 """Most bytes of a ``config.json``."""
 ISOLATED = frozenset({"inside", "programs inside", "model inside"})
 """What a result says of the isolation of an agent whose programs, at least, ran in isolation, with no loop but ours."""
-BATCH = 64
-"""How many run folders a thread reads in a row."""
-READERS = 8
-"""How many threads read run folders: most of the time is spent waiting for the disk."""
+_SORTED = json.JSONEncoder(sort_keys=True)
+"""Made once: :func:`json.dumps` makes an encoder of its own for every document."""
+Names = frozenset[str] | None
+"""Names of what is in a folder; None if it cannot be listed."""
 
 
 @dataclass(frozen=True)
@@ -187,11 +187,11 @@ def read_below(paths: Iterable[Path], keys: Sequence[PublicKey] = ()) -> FoundRu
     damaged: list[DamagedRun] = []
     configs: dict[str, RunConfig] = {}
     copies = 0
-    folders = list(_unique(run_folders(paths)))
-    # In batches, since handing a folder to a thread takes as long as reading it does if it is in memory.
-    batches = [folders[start : start + BATCH] for start in range(0, len(folders), BATCH)]
-    with ThreadPoolExecutor(READERS) as pool:
-        loaded = [run for batch in pool.map(partial(_load_all, keys=keys), batches) for run in batch]
+    listed = list(_listed(paths))
+    # A single walk follows no links, and so meets no folder twice.
+    folders = listed if len(paths) == 1 else list(_unique(listed))
+    with _uncollected():
+        loaded = [_load(folder, names, keys) for folder, names in folders]
     rollouts: defaultdict[str, list[_LoadedRun]] = defaultdict(list)
     for folder, result, config in loaded:
         if isinstance(result, DamagedRun):
@@ -274,56 +274,73 @@ def run_folders(paths: Sequence[Path]) -> Iterator[Path]:
     Raises:
         UsageError: a path is not a folder.
     """
+    return (folder for folder, _ in _listed(paths))
+
+
+def _listed(paths: Iterable[Path]) -> Iterator[tuple[Path, Names]]:
+    """The folders of runs at or below ``paths``, as of :func:`run_folders`, with the names of what is in each."""
     for path in paths:
         if not path.is_dir():
             raise UsageError(f"{path} is not a folder; give folders of runs, such as runs/")
         yield from _below(path)
 
 
-def _below(root: Path) -> list[Path]:
+def _below(root: Path) -> list[tuple[Path, Names]]:
     """The folders of runs at or below one folder, sorted."""
-    folders: list[Path] = []
+    folders: list[tuple[Path, Names]] = []
     # From the last to the first: a folder with a `config.json` alone is a damaged run only if no run is below it, and
     # those below it come later in the walk.
     for folder, names in reversed(list(walk(root, leaf=RESULT))):
         # A folder that cannot be listed is shown as damaged when it is read.
         is_run = names is None or RESULT in names
-        if is_run or (CONFIG in (names or ()) and not (folders and folders[-1].is_relative_to(folder))):
-            folders.append(folder)
+        if is_run or (CONFIG in (names or ()) and not (folders and folders[-1][0].is_relative_to(folder))):
+            folders.append((folder, names))
     return folders[::-1]
 
 
-def _unique(folders: Iterable[Path]) -> Iterator[Path]:
+def _unique(folders: Iterable[tuple[Path, Names]]) -> Iterator[tuple[Path, Names]]:
     """Each folder once, however many of the paths lead to it."""
     seen = set()
-    for folder in folders:
+    for folder, names in folders:
         try:
             status = folder.stat()
         except OSError:
-            yield folder
+            yield folder, names
             continue
         # By inode, because one of the paths may be a link to another, or lie below it.
         key = status.st_dev, status.st_ino
         if key not in seen:
             seen.add(key)
-            yield folder
+            yield folder, names
 
 
-def _load_all(
-    folders: Sequence[Path], *, keys: Sequence[PublicKey] = ()
-) -> list[tuple[Path, RolloutResult | DamagedRun, RunConfig]]:
-    """Read run folders, one after the other."""
-    return [_load(folder, keys=keys) for folder in folders]
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause the search for cycles in memory: reading makes none, and every search goes through all that was read."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
-def _load(folder: Path, *, keys: Sequence[PublicKey] = ()) -> tuple[Path, RolloutResult | DamagedRun, RunConfig]:
-    """Read a run folder: its path, its result or why it has none, and its configuration."""
+def _load(folder: Path, names: Names, keys: Sequence[PublicKey]) -> tuple[Path, RolloutResult | DamagedRun, RunConfig]:
+    """Read a run folder: its path, its result or why it has none, and its configuration.
+
+    Args:
+        folder: the folder of the run.
+        names: names of what is in it: to try to open a file that is not there takes as long as to read one.
+        keys: public keys of logs that the reader has from elsewhere.
+    """
     try:
         result = read_run(folder)
-        config = _config(folder)
-        if (contradiction := _contradiction(folder, result, config)) is not None:
+        config = _config(folder) if names is None or CONFIG in names else RunConfig()
+        verified = _verified(folder) if names is None or VERIFIED in names else None
+        if (contradiction := _contradiction(result, config, verified)) is not None:
             return folder, DamagedRun(folder, contradiction), RunConfig()
-        backing = backing_of(folder, result, keys)
+        backing = backing_of(folder, result, keys) if names is None or RECEIPT in names else NO_RECEIPT
         if backing.state == "contradicted":
             return folder, DamagedRun(folder, f"{folder}: {backing.reason}"), RunConfig()
         # Nearly all runs of a large study have no receipt, and to replace a field takes as long as to read the file.
@@ -342,7 +359,7 @@ def _config(folder: Path) -> RunConfig:
     endpoint = _text(document, "base_url")
     setting = [inputs["agent_digest"], inputs.get("allowance")] if "agent_digest" in inputs else None
     return RunConfig(
-        None if setting is None else json.dumps(setting, sort_keys=True),
+        None if setting is None else _SORTED.encode(setting),
         _text(environment, "digest"),
         None if endpoint is None else without_credentials(endpoint),
         _text(document, "openfingym"),
@@ -354,32 +371,31 @@ def _config(folder: Path) -> RunConfig:
     )
 
 
-def _contradiction(folder: Path, result: RolloutResult, config: RunConfig) -> str | None:
+def _verified(folder: Path) -> object:
+    """What the verifier wrote of the run in a folder; None if that cannot be read."""
+    try:
+        return read_json(folder, VERIFIED, CONFIG_LIMIT)
+    except (OSError, ValueError):
+        return None
+
+
+def _contradiction(result: RolloutResult, config: RunConfig, verified: object) -> str | None:
     """How another file of a run contradicts its result about what it was on; None if none does.
 
     The split, the slice of questions and hindsight decide whether a score counts, so that somebody may have changed
     them in one of the files.
     """
-    stated = {CONFIG: (config.split, result.task_digest)}
-    asked = {CONFIG: config.questions or result.slice}
-    kinds = {CONFIG: config.data_kind}
-    try:
-        verified = read_json(folder, VERIFIED, CONFIG_LIMIT)
-    except (OSError, ValueError):
-        verified = None
+    stated = [(CONFIG, config.data_kind, config.questions or result.slice, config.split, result.task_digest)]
     if isinstance(verified, dict):
-        stated[VERIFIED] = (_text(verified, "split"), _text(verified, "task_digest") or result.task_digest)
         # What the verifier wrote names a slice whenever there is one: nothing means that all questions were asked.
-        slice_asked = verified.get("questions")
-        asked[VERIFIED] = slice_asked if isinstance(slice_asked, str) else None
-        kinds[VERIFIED] = _text(verified, "data_kind")
-    for name, kind in kinds.items():
+        asked, digest = verified.get("questions"), _text(verified, "task_digest") or result.task_digest
+        questions = asked if isinstance(asked, str) else None
+        stated.append((VERIFIED, _text(verified, "data_kind"), questions, _text(verified, "split"), digest))
+    for name, kind, questions, split, digest in stated:
         if kind is not None and ("hindsight" in kind) != ("hindsight" in result.data_kind):
             return f"{RESULT} says that its data was {result.data_kind}, and {name} {kind}: one was changed"
-    for name, questions in asked.items():
         if questions != result.slice:
             return f"{RESULT} says that it was asked questions {result.slice}, and {name} {questions}: one was changed"
-    for name, (split, digest) in stated.items():
         if split not in {None, result.split}:
             return f"{RESULT} says that the run was on the split {result.split}, and {name} {split}: one was changed"
         if digest != result.task_digest:
@@ -395,8 +411,9 @@ def _text(document: object, name: str) -> str | None:
 
 def _cutoff(document: object) -> str | None:
     """The cut-off of a configuration; None if it states none, or none that is valid."""
+    stated = _text(document, "cutoff")
     try:
-        return require_cutoff(_text(document, "cutoff") or "")
+        return None if stated is None else require_cutoff(stated)
     except UsageError:
         return None
 

@@ -25,8 +25,6 @@ from openfingym.errors import UsageError
 from openfingym.reports.calendar import Dated, joint_error
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from openfingym.metrics.unit_calendar import Influence
 
 Unit = Literal["task", "item"]
@@ -168,7 +166,7 @@ def inference_of(
     """
     count = len(set(datasets))
     if count >= FEWEST_UNITS:
-        return _over_datasets(np.asarray(values, dtype=np.float64), datasets)
+        return _over_datasets(values, datasets)
     return over_items(figures(), datasets) if values else None
 
 
@@ -187,25 +185,34 @@ def estimate_of(values: Sequence[float], inference: Inference | None) -> Estimat
     return Estimate(mean, mean - inference.half, mean + inference.half, len(values), inference.over)
 
 
-def _over_datasets(values: NDArray[np.float64], datasets: Sequence[int]) -> Inference:
+def _over_datasets(values: Sequence[float], datasets: Sequence[int]) -> Inference:
     """Student's t over datasets.
 
     The variance of a mean with weights w over datasets is the sum of w^2 (m - mean)^2 / (1 - 2 w + sum w^2), which is
-    unbiased if the datasets' means m are equally uncertain. Its degrees of freedom are 2 E^2 / Var of this quadratic
-    form for normal means, which are n - 1 for equal weights.
+    unbiased if the datasets' means m are equally uncertain.
     """
-    _, codes = np.unique(np.asarray(datasets), return_inverse=True)
-    sizes = np.bincount(codes).astype(np.float64)
-    weights = sizes / sizes.sum()
-    means = np.bincount(codes, weights=values) / sizes
-    mean = float(values.mean())
+    of_dataset: dict[int, list[float]] = defaultdict(list)
+    for value, dataset in zip(values, datasets, strict=True):
+        of_dataset[dataset].append(value)
+    shares, freedom = _weighting(tuple(map(len, of_dataset.values())))
+    mean = math.fsum(values) / len(values)
+    means = (math.fsum(mine) / len(mine) for mine in of_dataset.values())
+    variance = math.fsum(share * (own - mean) ** 2 for share, own in zip(shares, means, strict=True))
+    return Inference(mean, math.sqrt(variance) * quantile(freedom), freedom, "task", len(shares))
+
+
+@lru_cache(maxsize=1024)
+def _weighting(sizes: tuple[int, ...]) -> tuple[tuple[float, ...], float]:
+    """The share of each dataset's square in the variance, by its number of tasks, and the degrees of freedom.
+
+    These are 2 E^2 / Var of the quadratic form for normal means, which are n - 1 for equal weights.
+    """
+    weights = np.array(sizes, dtype=np.float64) / sum(sizes)
     shares = weights**2 / (1.0 - 2.0 * weights + (weights**2).sum())
-    variance = float((shares * (means - mean) ** 2).sum())
     # Of x' M' D M x with M = I - 1 w', the trace and that of the square.
     deviations = np.eye(len(weights)) - weights
     form = deviations.T @ (shares[:, None] * deviations)
-    freedom = float(np.trace(form) ** 2 / (form**2).sum())
-    return Inference(mean, math.sqrt(variance) * quantile(freedom), freedom, "task", len(weights))
+    return tuple(shares.tolist()), float(np.trace(form) ** 2 / (form**2).sum())
 
 
 def over_items(figures: Sequence[Figure], datasets: Sequence[int]) -> Inference | None:
@@ -270,12 +277,15 @@ def detectable_in_errors(freedom: float) -> float:
 
     An estimated error is more often too small than too large, so it is set in relation to its median.
     """
-    from scipy.optimize import brentq
     from scipy.special import chdtri
 
-    # Far above the upper end the non-central distribution is not computed any more.
-    mean = brentq(lambda mean: power(mean, freedom) - POWER, 0.0, 2.0 * quantile(freedom) + 3.0, xtol=1e-6)
-    return float(mean if math.isinf(freedom) else mean / math.sqrt(chdtri(freedom, 0.5) / freedom))
+    # By halves, since to import what SciPy has for it takes a tenth of the time of a large report. Far above the upper
+    # end the non-central distribution is not computed any more.
+    low, high = 0.0, 2.0 * quantile(freedom) + 3.0
+    while high - low > 1e-6:
+        mean = 0.5 * (low + high)
+        low, high = (mean, high) if power(mean, freedom) < POWER else (low, mean)
+    return high if math.isinf(freedom) else high / math.sqrt(float(chdtri(freedom, 0.5)) / freedom)
 
 
 def power(mean: float, freedom: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
@@ -282,14 +282,31 @@ class RolloutResult:
             KeyError: ``flags`` is missing.
             TypeError: another field without a default is missing, or a value is no list where one is expected.
         """
-        known = cls.__dataclass_fields__
-        fields = {key: value for key, value in data.items() if key in known}
-        fields["flags"] = _as_tuple("flags", data["flags"])
+        values = dict(data)
+        for name in values.keys() - _FIELDS:
+            del values[name]
+        values["flags"] = _as_tuple("flags", values["flags"])
         for name in INTERVALS:
-            fields[name] = None if data.get(name) is None else _as_tuple(name, data[name])
-        path = data.get("path")
-        fields["path"] = (path if isinstance(path, Path) else Path(str(path))) if path else None
-        return cls(**fields)  # type: ignore[arg-type]  # plain JSON
+            if values.get(name) is not None:
+                values[name] = _as_tuple(name, values[name])
+        path = values.get("path")
+        values["path"] = (path if isinstance(path, Path) else Path(str(path))) if path else None
+        if missing := _REQUIRED - values.keys():
+            raise TypeError(f"its {min(missing)} is missing")
+        for name in _MADE - values.keys():
+            values[name] = {}
+        result = object.__new__(cls)
+        # The generated constructor sets frozen fields one by one, which takes longer than to read the file.
+        vars(result).update(_DEFAULTS)
+        vars(result).update(values)
+        return result
+
+
+_FIELDS = RolloutResult.__dataclass_fields__.keys()
+_DEFAULTS = {field.name: field.default for field in fields(RolloutResult) if field.default is not MISSING}
+_MADE = {field.name for field in fields(RolloutResult) if field.default_factory is not MISSING}
+"""Fields that are an object of their own in each result if none is given."""
+_REQUIRED = _FIELDS - _DEFAULTS.keys() - _MADE
 
 
 class RolloutResults(list[RolloutResult]):

@@ -7,15 +7,18 @@ import io
 import json
 import random
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 
 from openfingym.errors import UsageError
 from openfingym.reports.formatting import figure, percent
+from openfingym.reports.groups import KINDS, kind_order
 from openfingym.reports.html import render
 from openfingym.reports.report import REASON_LENGTH, make_report
 from openfingym.reports.runs import DamagedRun, FoundRuns, RunConfig, find_runs
 from openfingym.reports.tables import comparisons_in_words, overall, skill_table, task_table
+from openfingym.task import DataKind
 from openfingym.version import __version__
 from tests.openfingym.reports.made import OWN_DATA, failed, runs, scored, write
 
@@ -118,6 +121,16 @@ def test_a_table_says_what_is_lacking():
         "nop": "",
         "ours": "1 error",
     }
+
+
+def test_every_kind_of_data_has_its_place():
+    assert sorted(KINDS) == sorted(get_args(DataKind))
+    assert sorted(["else", "simulated", "real with hindsight", "real"], key=kind_order) == [
+        "real",
+        "simulated",
+        "real with hindsight",
+        "else",
+    ]
 
 
 def test_tables_are_rectangular():
