@@ -270,15 +270,20 @@ def _tasks(groups: Sequence[RunGroup]) -> Iterator[str]:
 def _seeds(groups: Sequence[RunGroup]) -> Iterator[str]:
     """Rows that lack a seed or an attempt which others have: whoever removes failures leaves such a gap.
 
-    Runs that failed by no fault of the agent count as there, and tasks that a row lacks wholly are another caution.
+    Runs that failed by no fault of the agent count as there, and tasks that a row lacks wholly are another caution. A
+    baseline of the library of which all runs say the same lacks nothing: plans run it with a seed or two.
     """
     found = [
-        (group.row, task, {(run.seed, run.attempt) for run in runs})
+        (group.row, task, runs, {(run.seed, run.attempt) for run in runs})
         for group in groups
         for task, runs in group.tasks.items()
     ]
-    every = set().union(*(mine for _, _, mine in found))
-    gaps = [(row, task, sorted(every - mine)) for row, task, mine in found if mine != every]
+    every = set().union(*(mine for *_, mine in found))
+    gaps = [
+        (row, task, sorted(every - mine))
+        for row, task, runs, mine in found
+        if mine != every and not _are_of_a_baseline(runs)
+    ]
     if gaps:
         row, task, lacking = gaps[0]
         seed, attempt = lacking[0]
@@ -289,6 +294,18 @@ def _seeds(groups: Sequence[RunGroup]) -> Iterator[str]:
             f"(such as {named} of {label(row)} on {task}), and may have been taken away; the comparisons in pairs take "
             "common seeds alone"
         )
+
+
+def _are_of_a_baseline(runs: Sequence[RolloutResult]) -> bool:
+    """Whether runs are of a baseline that comes with the library, were all scored, and all have one result."""
+    if any(run.model is not None or run.isolation == "outside" for run in runs):
+        return False
+    if {run.state for run in runs} != {"scored"} or len({run.relative_total for run in runs}) > 1:
+        return False
+    # Imported last, since it takes longer than all other cautions.
+    from openfingym.agents.builtin import BUILTIN
+
+    return all(run.agent in BUILTIN and BUILTIN[run.agent].role == "baseline" for run in runs)
 
 
 def _datasets(groups: Sequence[RunGroup]) -> Iterator[str]:

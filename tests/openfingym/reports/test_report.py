@@ -279,6 +279,27 @@ def test_runs_that_a_row_lacks_are_said_to_be_missing():
     assert said(*full[:9]) == []
 
 
+def test_a_baseline_with_fewer_seeds_lacks_nothing_as_long_as_its_runs_say_the_same():
+    full = [scored(0.5 + 0.1 * seed, agent="mine", task=TASKS[0], seed=seed) for seed in range(4)]
+
+    def warns(*results):
+        return "runs" in [one.concern for one in make_report(runs(*full, *results), by=("agent",)).cautions]
+
+    alike = [scored(1.0, agent="naive", task=TASKS[0], seed=seed) for seed in range(2)]
+    assert not warns(*alike)
+    assert not warns(alike[0])
+    # Seeds that differ may have been chosen, a failure may not have been the only one, and names prove nothing.
+    assert warns(scored(1.0, agent="gbm", task=TASKS[0]), scored(0.9, agent="gbm", task=TASKS[0], seed=1))
+    assert warns(failed("rejected", agent="naive", task=TASKS[0]))
+    assert warns(scored(1.0, agent="else", task=TASKS[0]))
+    assert warns(scored(1.0, agent="naive", task=TASKS[0], model="m"))
+    assert warns(scored(1.0, agent="naive", task=TASKS[0], isolation="outside"))
+    # Others that lack a run are named as before.
+    fewer = make_report(runs(*full, *alike, *full[:2], scored(0.5, agent="b", task=TASKS[0])), by=("agent",))
+    (sentence,) = [one.sentence for one in fewer.cautions if one.concern == "runs"]
+    assert "3 runs that others have are not there (such as seed 1 of b on" in sentence
+
+
 def test_tasks_whose_data_is_not_known_are_named():
     ((concern, sentence),) = cautions(scored(0.5), scored(0.5, task="gone"), scored(0.5, task="lost"))
     assert concern == "datasets"
