@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from openfingym.cli.printable import printable, say
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 BETWEEN, MARGIN = 3, 2
 """Characters between two columns of a table, and at both sides of all columns together."""
@@ -50,24 +53,21 @@ def print_table(
         right: headings of the columns to align right, which are not folded.
         optional: headings of the columns that a narrow terminal does without, in the order in which they are left out.
     """
-    import sys
-
-    from rich.console import Console
-
     # A file or a pipe has no width: it gets a wide table that is the same on every machine.
-    console = Console(markup=False, emoji=False, width=None if sys.stdout.isatty() else 200)
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
     cells = [[printable(str(cell)) for cell in row] for row in rows]
     shown = list(range(len(columns)))
     # Optional columns go one after the other, until the texts that are left have room enough to be read.
     for heading in ("", *optional):
         shown = [index for index in shown if columns[index] != heading]
-        widths = _widths([columns[i] for i in shown], [[row[i] for i in shown] for row in cells], right, console.width)
+        widths = _widths([columns[i] for i in shown], [[row[i] for i in shown] for row in cells], right, room)
         if widths is not None and all(width >= min(full, ROOMY) for width, full in widths):
             break
     if widths is None:
         say("\n".join([title] * bool(title) + [_block(columns, row, shown) for row in cells]))
         return
-    console.print(_table(title, columns, cells, right, dict(zip(shown, widths, strict=True))))
+    chosen = dict(zip(shown, (width for width, _ in widths), strict=True))
+    say("\n".join(_table(printable(title), columns, cells, right, chosen)))
 
 
 def _widths(
@@ -111,19 +111,50 @@ def _table(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     right: Sequence[str],
-    widths: Mapping[int, tuple[int, int]],
-) -> Table:
-    """The table of the columns that have a width."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    widths: Mapping[int, int],
+) -> Iterator[str]:
+    """The lines of a table of the columns that have a width.
 
-    table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for index, (width, _) in widths.items():
-        justify: Literal["left", "right"] = "right" if columns[index] in right else "left"
-        table.add_column(columns[index], justify=justify, overflow="fold", width=width)
-    for row in rows:
-        table.add_row(*(row[index] for index in widths))
-    return table
+    A library that draws tables takes longer for those of a large report than all figures in them.
+    """
+    rule = "─" if (sys.stdout.encoding or "utf-8").lower().startswith("utf") else "-"
+    width = sum(widths.values()) + BETWEEN * (len(widths) - 1)
+    for line in _folded(title, width + MARGIN) if title else ():
+        yield _filled(line, width + MARGIN)
+    blank = " " * (width + MARGIN)
+    yield blank
+    for number, row in enumerate(([printable(heading) for heading in columns], *rows)):
+        folded = [_folded(row[index], widths[index]) for index in widths]
+        for lines in zip_longest(*folded, fillvalue=""):
+            cells = (
+                _filled(text, widths[index], right=columns[index] in right)
+                for index, text in zip(widths, lines, strict=True)
+            )
+            yield f" {(' ' * BETWEEN).join(cells)} "
+        if not number:
+            yield f" {rule * width} "
+    yield blank
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """The lines of a text in so many characters, folded between words where that is possible."""
+    from rich.cells import cell_len
+
+    # Nearly every cell is one line that has room.
+    if cell_len(text) <= width and text.isprintable():
+        return [text]
+    from rich.console import Console
+    from rich.text import Text
+
+    return [line.plain for line in Text(text).wrap(Console(width=width), width, overflow="fold")]
+
+
+def _filled(text: str, width: int, *, right: bool = False) -> str:
+    """A line that is as wide as its column."""
+    from rich.cells import cell_len
+
+    blanks = " " * (width - cell_len(text))
+    return f"{blanks}{text}" if right else f"{text}{blanks}"
 
 
 def _block(columns: Sequence[str], row: Sequence[str], shown: Sequence[int]) -> str:
@@ -159,17 +190,19 @@ class TerminalProgress:
     """
 
     def __init__(self, *, enabled: bool = True, lines: bool = False) -> None:
-        import sys
-
-        self._enabled = enabled and sys.stderr.isatty()
+        self._shown, self._enabled = enabled, enabled and sys.stderr.isatty()
         self._lines = enabled and lines and not self._enabled
         self._said = time.monotonic()
-        self.console: Console | None = None
-        """Console for further messages during the work; None where nothing is to be shown."""
-        if enabled:
-            from rich.console import Console
 
-            self.console = Console(stderr=True, highlight=False)
+    @cached_property
+    def console(self) -> Console | None:
+        """Console for further messages during the work; None where nothing is to be shown."""
+        if not self._shown:
+            return None
+        # Made when it is first used, since to import what makes it takes as long as to read hundreds of runs.
+        from rich.console import Console
+
+        return Console(stderr=True, highlight=False)
 
     def __enter__(self) -> TerminalProgress:
         if self._enabled:
@@ -202,8 +235,6 @@ class Counter:
             total: number of items; nothing is shown where there is only one.
             quiet: whether to leave the lines out, because the results themselves are printed as they come.
         """
-        import sys
-
         self._total, self._done, self._quiet = total, 0, quiet
         self._drawn = total > 1 and sys.stderr.isatty()
 

@@ -54,6 +54,27 @@ def test_a_cell_is_shown_as_it_is_and_commands_nothing(capsys: pytest.CaptureFix
     assert "runs/[bold]:smile:\\x1b[2J" in said
 
 
+def test_a_table_has_a_rule_below_its_headings_and_folds_its_texts_between_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table("Title", ["name", "what", "n"], [("漢字", "words " * 40, 1), ("a\nb", "x" * 200, "")], right=["n"])
+    lines = capsys.readouterr().out.splitlines()
+    assert {len(line) for line in lines if "漢" not in line} == {200}
+    assert [line.split() for line in lines[:4]] == [["Title"], [], ["name", "what", "n"], ["─" * 198]]
+    assert lines[4].startswith(" 漢字   words words ")
+    assert lines[4].split()[-2:] == ["words", "1"]
+    assert (lines[5].split(), set(lines[5][:8])) == (["words"] * 9, {" "})
+    assert [line.split()[0] for line in lines[6:8]] == ["a", "b"]
+    assert lines[6].count("x") + lines[7].count("x") == 200
+    assert lines[8].strip() == ""
+
+
+def test_a_stream_without_lines_to_draw_gets_hyphens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii"))
+    print_table("", ["name", "n"], [("a", 1)])
+    assert raw.getvalue().decode("ascii").splitlines()[2] == " -------- "
+
+
 def test_a_path_is_said_as_one_would_type_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert typed(tmp_path / "runs" / "r1") == "runs/r1"
