@@ -362,7 +362,13 @@ def test_what_endpoints_want_or_do_not_have() -> None:
     toolless = Refusal(400, {"error": {"message": "tools are not supported"}})
     assert judge(toolless, tools=True).reason == "no-tools"  # type: ignore[union-attr]
     assert judge(toolless).reason == "bad-request"  # type: ignore[union-attr]
-    for status, words in ((429, "tools are not supported"), (400, "tools! not supported. Insufficient balance")):
+    for status in (400, 404, 422, 500, 501):
+        assert takes_no_tools(Refusal(status, {"error": {"message": "tools are not supported"}}))
+    for status, words in (
+        (429, "tools are not supported"),
+        (503, "tools are not supported"),
+        (400, "tools! not supported. Insufficient balance"),
+    ):
         assert not takes_no_tools(Refusal(status, {"error": {"message": words}}))
 
 
