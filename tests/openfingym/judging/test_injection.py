@@ -231,6 +231,12 @@ def test_an_answer_cannot_end_its_block_and_is_cut() -> None:
 
     assert run(looks, KUNMING, huge) == (0, "judged")
 
+    def counts(messages: list[dict[str, object]], tools: object) -> str:
+        assert str(messages[-1]["content"]).count("\\u00f1") == 3000
+        return careful(messages, tools)
+
+    assert run(counts, KUNMING, "ñ" * 3001) == (0, "judged")
+
 
 @pytest.mark.parametrize("truth", ["about 740 square kilometers", "113.265625", "12.45%", "Benu", "5", "0"])
 def test_a_wrong_truth_is_another_one_of_the_same_form(truth: str) -> None:

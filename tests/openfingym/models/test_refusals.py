@@ -637,6 +637,17 @@ def test_any_document_is_a_refusal_of_some_kind() -> None:
     deep: object = "prompt is too long"
     for _ in range(500):
         deep = {"error": [deep]}
-    for body in (None, 5, True, "x", [], {}, [[]], {"error": None}, {"error": 7}, {"message": {"a": 1}}, deep):
+    errors: object = "prompt is too long"
+    for _ in range(5000):
+        errors = {"error": errors}
+    for body in (None, 5, True, "x", [], {}, [[]], {"error": None}, {"error": 7}, {"message": {"a": 1}}, deep, errors):
         assert Refusal(400, body).kind in {"unknown", "context"}
         assert isinstance(Refusal(400, body).said, str)
+
+
+def test_the_words_of_three_gateways_one_behind_another_are_read() -> None:
+    body: object = {"message": "prompt is too long"}
+    for _ in range(3):
+        body = {"error": json.dumps(body)}
+    assert Refusal(400, body).kind == "context"
+    assert Refusal(400, {"error": json.dumps(body)}).kind == "unknown"
