@@ -291,7 +291,9 @@ def _from_json(document: object, names: Sequence[str]) -> tuple[str, ...] | None
 
 def _labelled(parts: Sequence[Part], text: str) -> list[str] | None:
     """The text after each part's name, up to the next name; None unless each is named exactly once."""
-    unnamed, ends, starts = text, {}, []
+    unnamed = text
+    ends: dict[str, int] = {}
+    starts: list[int] = []
     # The longest first: "sales" within "net sales" is not the name of another part.
     for part in sorted(parts, key=lambda part: -len(part.name)):
         # The words of a name may be joined in other ways, as in "opening_price".
