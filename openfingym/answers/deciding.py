@@ -147,12 +147,7 @@ def _parts(parts: Sequence[Part], text: str) -> Verdict:
     values = tuple(piece.strip() for piece in re.split(r"[;|\n]|,\s+", text) if piece.strip())
     if len(values) == len(parts) and not HEDGE.search(text):
         verdicts = [_single(part, value) for part, value in zip(parts, values, strict=True)]
-        misnamed = any(
-            # The name of a part may hold another's, as "net sales" does.
-            name.casefold() in value.casefold().replace(part.name.casefold(), "")
-            for part, value in zip(parts, values, strict=True)
-            for name in names
-        )
+        misnamed = any(_names_another(part, value, names) for part, value in zip(parts, values, strict=True))
         if not misnamed and all(verdict.outcome == "right" for verdict in verdicts):
             return _all(verdicts)
     # Else each part is looked for in the whole text: what is nowhere in it is wrong wherever the others stand.
@@ -296,22 +291,34 @@ def _from_json(document: object, names: Sequence[str]) -> tuple[str, ...] | None
 
 def _labelled(parts: Sequence[Part], text: str) -> list[str] | None:
     """The text after each part's name, up to the next name; None unless each is named exactly once."""
-    places = []
-    for part in parts:
+    unnamed = text
+    ends: dict[str, int] = {}
+    starts: list[int] = []
+    # The longest first: "sales" within "net sales" is not the name of another part.
+    for part in sorted(parts, key=lambda part: -len(part.name)):
         # The words of a name may be joined in other ways, as in "opening_price".
         name = re.escape(part.name).replace(r"\ ", r"[\s_-]+")
-        labels = list(
-            re.finditer(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])(?:\s+(?:is|was|price))*\s*[:=]?", text, re.IGNORECASE)
-        )
+        pattern = rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9])(?:\s+(?:is|was|price))*\s*[:=]?"
+        labels = list(re.finditer(pattern, unnamed, re.IGNORECASE))
         if len(labels) != 1:
             return None
-        places.append((labels[0].start(), labels[0].end()))
-    if len({start for start, _ in places}) != len(places):
-        return None
-    starts = sorted(start for start, _ in places)
+        start, ends[part.name] = labels[0].span()
+        starts.append(start)
+        unnamed = unnamed[:start] + " " * len(labels[0][0]) + unnamed[labels[0].end() :]
     return [
-        text[end : next((start for start in starts if start >= end), len(text))].strip(" ,;\n") for _, end in places
+        text[end : min((start for start in starts if start >= end), default=len(text))].strip(" ,;\n")
+        for end in (ends[part.name] for part in parts)
     ]
+
+
+def _names_another(part: Part, value: str, names: Sequence[str]) -> bool:
+    """Whether the text of a value names another part than its own, whose name may hold another's, as "net sales"."""
+    rest = value.casefold()
+    for name in sorted(map(str.casefold, names), key=len, reverse=True):
+        if name in rest and name != part.name.casefold():
+            return True
+        rest = rest.replace(name, "")
+    return False
 
 
 def _says_otherwise(parts: Sequence[Part], text: str) -> bool:

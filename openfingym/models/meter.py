@@ -105,12 +105,11 @@ class Meter:
                 f"no price is known for model {completion.model!r}, so a limit on cost cannot be kept; "
                 "state its price in a file given as prices, or drop the limit"
             )
-        before = self._spent
-        known = before.cost_usd is not None and completion.cost_usd is not None
+        before, cost = self._spent, completion.cost_usd
         self._spent = Spent(
             turns=before.turns + 1,
             usage=before.usage + completion.usage,
-            cost_usd=(before.cost_usd or 0.0) + (completion.cost_usd or 0.0) if known else None,
+            cost_usd=None if cost is None or before.cost_usd is None else before.cost_usd + cost,
             model_s=before.model_s + completion.latency_s,
         )
         if self._charged is not None:
@@ -165,7 +164,7 @@ class Meter:
         if left.cost_usd is not None and allowed.cost_usd is not None and left.cost_usd <= share * allowed.cost_usd:
             # A little, rounded to nothing, would read as if there were none left.
             little = 0.0 < left.cost_usd < 0.0001
-            parts.append("less than $0.0001" if little else f"${max(left.cost_usd, 0.0):.4f}")
+            parts.append("less than $0.0001" if little else f"${left.cost_usd:.4f}")
         if left.wall_s is not None and allowed.wall_s is not None and left.wall_s <= share * allowed.wall_s:
             parts.append(f"{left.wall_s:.0f} seconds")
         return f"Left: {', '.join(parts)}." if parts else None

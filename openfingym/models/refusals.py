@@ -68,7 +68,7 @@ class Refusal:
     @property
     def message(self) -> str:
         """The endpoint's words, for people; empty where it said nothing."""
-        words = [part.strip() for name, part in self._parts if name in _WORDS and isinstance(part, str)]
+        words = [str(part).strip() for name, part in self._parts if name in _WORDS]
         # Gateways repeat what their provider said, beside words of their own.
         distinct = [word for number, word in enumerate(words) if word and word not in words[:number]]
         said = " | ".join(distinct) or "; ".join(self.codes)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from openfingym.answers.reading.chinese_directions import CJK, chinese_before, chinese_behind
 from openfingym.answers.reading.said import NOTHING, UNSURE, Said
 from openfingym.answers.reading.vocabulary import (
+    ADVERB_ENDINGS,
     CHINESE_FALLING,
     COPULAS,
     COUNTED,
@@ -37,6 +38,8 @@ _VERBS = words("is was were are be been being equals equal equaled equalled amou
 """Verbs that state a number as what stands before them."""
 _ABBREVIATIONS = words("approx ca i.e p.a yr qtr jan feb mar apr jun jul aug sep sept oct nov dec")
 """Known words whose full stop ends no sentence before a number, as in "fell approx. 5 %"."""
+_PARTICIPLES = ("ed", "en", "er", "ing", "unk")
+"""Endings of words of a fall that are no nouns: before a noun they say what it is like."""
 _PLACES = frozenset({"to", "at", "from"})
 _STOPS = words(
     "is was were are be been being at to for on as from has had have than by over under during within between "
@@ -125,12 +128,12 @@ def _falls_alone(text: str) -> bool:
 
 
 def _fell_before(clause: str) -> bool:
-    """Whether a number stands alone in its sentence, behind one of a fall: "The index fell last year. 0.59 %"."""
+    """Whether a number stands alone behind words of a fall: "It fell last year. 0.59 %", "It fell, in May, 0.59 %"."""
     *before, last = _SENTENCE_END.split(clause)
-    if any(map(str.isalnum, last)):
+    if any(map(str.isalnum, last)) and not last.rstrip(" $€£¥*~").endswith(","):
         return False
     sentence = next((part for part in reversed(before) if any(map(str.isalnum, part))), "")
-    return any(_SIGN_OF.get(word.casefold(), 0) < 0 for word in _WORDS.findall(sentence))
+    return any(_SIGN_OF.get(word.casefold(), 0) < 0 for word in _WORDS.findall(f"{sentence} {last}"))
 
 
 def _escaped(word: str) -> Said:
@@ -142,13 +145,7 @@ def _escaped(word: str) -> Said:
 
 def _is_known(word: str) -> bool:
     """Whether a word in lower case says nothing of a number's size, and nothing of its sign either."""
-    return (
-        word in FILLERS
-        or word in COPULAS
-        or word in LEVELS
-        or word in OPENERS
-        or (len(word) > 3 and word.endswith("ly") and word.isascii())
-    )
+    return word in FILLERS or word in COPULAS or word in LEVELS or word in OPENERS or word.endswith(ADVERB_ENDINGS)
 
 
 class _Before:
@@ -254,9 +251,12 @@ class _Before:
         if word in EITHER_WAY:
             return None if self._verb and self._content else UNSURE
         following, second = (*(token.casefold() for token in self._tokens[place + 1 : place + 3]), "", "")[:2]
-        # "The reduced price was 5" and "a reduced price of 5" do not say that something fell by 5.
-        stated = self._verb or (word.endswith("ed") and second in {"of", "for"})
-        attribute = stated and following in COPULAS and following not in _VERBS | {"of", "in", "for", "as"}
+        # "The fallen index was 5" and "a reduced price of 5" do not say that something fell by 5.
+        noun_behind = following not in _VERBS | {"of", "in", "for", "as"}
+        attribute = noun_behind and (
+            (self._verb and (following in COPULAS or word.endswith(_PARTICIPLES)))
+            or (word.endswith("ed") and second in {"of", "for"} and following in COPULAS)
+        )
         if self._unknown or (attribute and _SIGN_OF[word] == -1):
             return UNSURE
         return self._with_others(place, word)

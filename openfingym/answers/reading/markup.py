@@ -46,7 +46,11 @@ _HTML_POWER = re.compile(r"<sup>\s*(?:&minus;)?([^<\s]*)\s*</sup>", re.IGNORECAS
 _HTML = re.compile(
     r"</?(?:b|strong|i|em|u|code|span|p|div|td|tr|th|li|ul|ol|sub|mark|small)(?:\s[^<>]*)?>", re.IGNORECASE
 )
-_MARKDOWN = re.compile(r"\*\*|__|`+|^#{1,6}\s+|(?<=\n)#{1,6}\s+")
+_MARKDOWN = re.compile(
+    # Between two numbers, two stars are a power.
+    r"(?!(?<=[0-9])\*\*\(?[+-]?[0-9]|(?<=[0-9] )\*\* \(?[+-]?[0-9])\*\*"
+    r"|__|`+|^#{1,6}\s+|(?<=\n)#{1,6}\s+"
+)
 _ITALIC = re.compile(
     r"(?<![\w*])\*(?=[^\s*])([^*\n]+)(?<=\S)\*(?![\w*])|(?<![\w_])_(?=[^\s_])([^_\n]+)(?<=\S)_(?![\w_])"
 )
@@ -81,7 +85,6 @@ def without_latex(text: str) -> str:
 
 def without_markdown(text: str) -> str:
     """A text without the signs of Markdown for bold and italic letters, code and headings."""
-    # Two stars between numbers are a power.
     text = re.sub(r"(?<=10)\*\*(?=\(?[+-]?[0-9]{1,2}(?![0-9*]))", "^", text)
     text = _MARKDOWN.sub("", text)
     return _ITALIC.sub(lambda match: match[1] or match[2], text)

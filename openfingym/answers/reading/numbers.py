@@ -28,7 +28,7 @@ from openfingym.answers.reading.number_patterns import (
     SHORT,
     STATED_SCALE,
 )
-from openfingym.answers.reading.said import NOTHING, Doubt, Said
+from openfingym.answers.reading.said import NOTHING, UNSURE, Doubt, Said
 from openfingym.answers.reading.signs import in_brackets, lead_of, together, trailing
 from openfingym.answers.reading.suffixes import Suffix, stated_before, suffix_of
 from openfingym.answers.reading.words import CHINESE, DIGIT, ENGLISH, NAMED, chinese, english
@@ -214,54 +214,59 @@ def _read(text: str, match: re.Match[str], last: NumberMention | None) -> Number
     clause = text[max(floor, lead.start - REACH) : lead.start]
     if last is not None and _RESTATED.fullmatch(text[last.end : start]) and not sign:
         restated = -1 if last.value < 0 else last.direction
-        return _made(text, lead.start, value, place, unit, Said(restated, last.doubt), "", strange)
-    return _made(text, lead.start, value, place, unit, said_before(clause), sign, strange, doubt, clause)
+        return _made(text, _Bare(lead.start, value, place, unit, "", "", strange), Said(restated, last.doubt), "")
+    return _made(text, _Bare(lead.start, value, place, unit, sign, doubt, strange), said_before(clause), clause)
 
 
-def _made(
-    text: str,
-    start: int,
-    value: Decimal,
-    place: Decimal,
-    unit: Suffix,
-    before: Said,
-    sign: str,
-    strange: str = "",
-    doubt: Doubt = "",
-    clause: str = "",
-) -> NumberMention:
-    """Put a number together with its unit, and with what its sign and the words around it say.
+class _Bare(NamedTuple):
+    """A number with its signs and its unit, of which the words around it have not been read."""
+
+    start: int
+    """Index of the first character that belongs to it."""
+    value: Decimal
+    """The number without its sign."""
+    place: Decimal
+    """The size of one unit in its last place."""
+    unit: Suffix
+    """Its unit, as far as it stands behind it."""
+    sign: str
+    """Its sign; empty without one."""
+    doubt: Doubt = ""
+    """What its signs leave open."""
+    strange: str = ""
+    """A sign in its digits that nothing knows; empty without one."""
+
+
+def _made(text: str, bare: _Bare, before: Said, clause: str) -> NumberMention:
+    """Put a number together with what the words around it say.
 
     Args:
         text: the text in which the number was found.
-        start: index of the first character that belongs to the number.
-        value: the number without its sign.
-        place: the size of one unit in its last place.
-        unit: its unit, as far as it stands behind it.
+        bare: the number.
         before: what the words before it say of its sign.
-        sign: its sign; empty without one.
-        strange: a sign in its digits that nothing knows; empty without one.
-        doubt: what its signs leave open.
         clause: the text before it, in which its unit may be stated.
     """
+    unit, sign = bare.unit, bare.sign
     rest = text[unit.end : unit.end + REACH]
-    counts = unit.scale is None and not unit.currencies and not sign
-    behind = said_behind(rest, counts=counts)
+    behind = said_behind(rest, counts=unit.scale is None and not unit.currencies and not sign)
+    # The full stop of an abbreviation may end the sentence as well: "3.4 mio. Losses were lower".
+    if behind.direction and text[unit.end - 1] == "." and rest.lstrip()[0].isupper():
+        behind = UNSURE
     bound = BOUND.search(clause) is not None or BOUND_AFTER.match(rest) is not None
     unit = stated_before(clause, unit)
-    direction, doubt = together(sign, doubt, before, behind)
+    direction, doubt = together(sign, bare.doubt, before, behind)
     return NumberMention(
-        start,
+        bare.start,
         unit.end,
-        -value if sign == "-" else value,
-        place,
+        -bare.value if sign == "-" else bare.value,
+        bare.place,
         unit.scale,
         unit.share,
         unit.currencies,
         bound or sign in {"±", "+/-"},
         direction,
         doubt,
-        strange or behind.beside or unit.beside,
+        bare.strange or behind.beside or unit.beside,
         unit.power,
     )
 
@@ -331,7 +336,7 @@ def _spelled(text: str, pattern: re.Pattern[str], mentions: list[NumberMention])
             unit = unit._replace(scale=Decimal("0.01" if match["share"] == "百分之" else "0.001"), share=True)
         clause = text[max(_floor(mentions, match.start()), match.start() - REACH) : match.start()]
         sign = "-" if match["minus"] else ""
-        mention = _made(text, match.start(), value, place, unit, said_before(clause), sign, clause=clause)
+        mention = _made(text, _Bare(match.start(), value, place, unit, sign), said_before(clause), clause)
         # Chinese numerals without a digit, such as 千 and 百万, are rather words of a sentence or of a unit.
         bare = is_chinese and DIGIT.search(match["body"]) is None
         alone = len(match["body"]) == 1 if is_chinese else value < 11 and " " not in match["body"]

@@ -112,7 +112,7 @@ def _bracketed(text: str, lead: Lead, end: int, behind: int, last: int | None) -
     before = text[: lead.start].rstrip(" $*")
     # A remark would have its unit within the brackets.
     unit_outside = closing.start() == end and suffix_of(text, closing.end()).scale is not None
-    if unit_outside or (closing.start() == end and _money_before(text, lead)):
+    if unit_outside or _money_before(text, lead):
         return "-", "", closing.end()
     if not before or before[-1] in "\n|:=":
         return "-", "", closing.end()

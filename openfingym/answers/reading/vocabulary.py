@@ -138,9 +138,19 @@ FILLERS = words(
     audited unaudited restated preliminary provisional final estimate estimates estimated based driven reflecting
     representing led helped supported beating missing topping marking making against attributed ascribed credited
     debited shown seen given rounded unrounded approximate inclusive compounded adjusted unadjusted
+    barely bluntly briefly broadly certainly clearly closely completely considerably correctly definitely directly
+    early entirely evenly exclusively explicitly extremely fairly firmly formally formerly freely fully greatly
+    hardly heavily highly implicitly jointly largely lately likely loosely mainly markedly measurably merely mildly
+    modestly mostly namely narrowly notably noticeably officially openly partly possibly presumably
+    probably promptly properly publicly purely quickly quietly rapidly rarely reasonably recently remarkably reportedly
+    sharply shortly significantly similarly simply sizably slightly slowly smoothly solely sparsely steadily steeply
+    strictly strongly suddenly supposedly surely surprisingly swiftly tightly undoubtedly unexpectedly wholly
+    widely
     """
 )
 """Words of ordinary sentences that neither move a number nor change its size."""
+ADVERB_ENDINGS = ("ally", "antly", "ently", "ingly", "ively", "ately", "ously")
+"""Endings of English adverbs. An ending ly alone has many a verb in Czech and Slovak, as klesly, "they fell"."""
 COUNTED = words(
     """
     unit item share company firm bank fund stock index country economy group segment product customer person

@@ -283,6 +283,26 @@ def outcomes(answer: str, *references: Reference) -> str:
             (text, "uu")
             for text in ("was off 0.59%", "The reduced figure was 0.59%", "fell +0.59%", "0.59% -", "by 0.59%")
         ),
+        *(
+            (text, "uu")
+            for text in (
+                "fell, in May, 0.59%",
+                "fell, after May, $0.59%",
+                "It fell. In May, 0.59%",
+                "klesly 0.59%",
+                "0.59% klesly",
+                "The fallen index was 0.59%",
+                "The lower bound was 0.59%",
+            )
+        ),
+        *(
+            (text, "wr")
+            for text in (
+                "It rose, in May, 0.59%",
+                "It fell in April, and in May it was 0.59%",
+                "a considerably 0.59%",
+            )
+        ),
     ],
 )
 def test_which_sign_an_answer_says(answer: str, fell_rose: str) -> None:
@@ -328,6 +348,10 @@ def test_which_sign_an_answer_says(answer: str, fell_rose: str) -> None:
             (text, "uu")
             for text in ("Profit before losses was 3.4 million", "- 3.4 million", "net loss fell by 3.4 million")
         ),
+        ("3.4 mio. Losses were lower", "uu"),
+        ("3.4 mio. loss", "rw"),
+        ("$(3.4 million)", "rw"),
+        ("The result was $(3.4 million) in May", "rw"),
     ],
 )
 def test_losses_and_profits(answer: str, loss_profit: str) -> None:
@@ -391,6 +415,11 @@ def test_losses_and_profits(answer: str, loss_profit: str) -> None:
         *((text, "uu") for text in ("in shares: 62.57", "$ руб 62.57 million", "in millions of zorks: 62.57")),
         *((text, "ww") for text in ("62.57 million ±5%", "62.57 ± 5%")),
         *((text, "uw") for text in ("Revenue rose from 57.12 to 62.57 million",)),
+        *((text, "uu") for text in ("62.57**2", "62.57 ** 2", "62.57**(-2)", "**62.57**2")),
+        *(
+            (text, "rw")
+            for text in ("**62.57** million", "In FY2023 **62.57** million", "**Revenue 2023** 62.57 million")
+        ),
         *((text, "uu") for text in ("All figures are in billions of dollars. Revenue: 62.57",)),
     ],
 )

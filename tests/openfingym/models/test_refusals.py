@@ -362,7 +362,13 @@ def test_what_endpoints_want_or_do_not_have() -> None:
     toolless = Refusal(400, {"error": {"message": "tools are not supported"}})
     assert judge(toolless, tools=True).reason == "no-tools"  # type: ignore[union-attr]
     assert judge(toolless).reason == "bad-request"  # type: ignore[union-attr]
-    for status, words in ((429, "tools are not supported"), (400, "tools! not supported. Insufficient balance")):
+    for status in (400, 404, 422, 500, 501):
+        assert takes_no_tools(Refusal(status, {"error": {"message": "tools are not supported"}}))
+    for status, words in (
+        (429, "tools are not supported"),
+        (503, "tools are not supported"),
+        (400, "tools! not supported. Insufficient balance"),
+    ):
         assert not takes_no_tools(Refusal(status, {"error": {"message": words}}))
 
 
@@ -631,6 +637,17 @@ def test_any_document_is_a_refusal_of_some_kind() -> None:
     deep: object = "prompt is too long"
     for _ in range(500):
         deep = {"error": [deep]}
-    for body in (None, 5, True, "x", [], {}, [[]], {"error": None}, {"error": 7}, {"message": {"a": 1}}, deep):
+    errors: object = "prompt is too long"
+    for _ in range(5000):
+        errors = {"error": errors}
+    for body in (None, 5, True, "x", [], {}, [[]], {"error": None}, {"error": 7}, {"message": {"a": 1}}, deep, errors):
         assert Refusal(400, body).kind in {"unknown", "context"}
         assert isinstance(Refusal(400, body).said, str)
+
+
+def test_the_words_of_three_gateways_one_behind_another_are_read() -> None:
+    body: object = {"message": "prompt is too long"}
+    for _ in range(3):
+        body = {"error": json.dumps(body)}
+    assert Refusal(400, body).kind == "context"
+    assert Refusal(400, {"error": json.dumps(body)}).kind == "unknown"
