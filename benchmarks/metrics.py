@@ -113,9 +113,10 @@ def geometry(rng: np.random.Generator) -> Iterator[Row]:
 def kernels(rng: np.random.Generator) -> Iterator[Row]:
     """Signature kernels of paths of 64 steps and 2 channels."""
     walk = np.cumsum(rng.standard_normal((2000, 64, 2)), axis=1) / 8
-    x, y = walk[:64], walk[64:128]
+    count = sized(64, 4)
+    x, y = walk[:count], walk[count : 2 * count]
     yield (
-        "sig_mmd, 64 paths",
+        f"sig_mmd, {count} paths",
         lambda: signature_kernel.mmd_squared(x, y, 5, backend="numpy"),
         "numpy.exp of the static kernels",
         lambda: [
@@ -129,7 +130,7 @@ def kernels(rng: np.random.Generator) -> Iterator[Row]:
     from openfingym.metrics import signature_kernel_numba
 
     yield (
-        "sig_mmd, 64 paths, Numba",
+        f"sig_mmd, {count} paths, Numba",
         lambda: signature_kernel.mmd_squared(x, y, 5, backend="numba"),
         "our NumPy backend",
         lambda: signature_kernel.mmd_squared(x, y, 5, backend="numpy"),
@@ -141,12 +142,12 @@ def kernels(rng: np.random.Generator) -> Iterator[Row]:
         "our NumPy backend",
         lambda: signature_kernel.kernel_levels(ahead, after, 5, 0.5),
     )
-    count = itertools.count()
+    draw = itertools.count()
     yield (
         "sig_mmd, a fold scored before",
         lambda: signature_kernel.mmd_squared(x, y, 5, backend="numba"),
         "a fold not scored before",
-        lambda: signature_kernel.mmd_squared(x + 1e-9 * next(count), y, 5, backend="numba"),
+        lambda: signature_kernel.mmd_squared(x + 1e-9 * next(draw), y, 5, backend="numba"),
     )
     if importlib.util.find_spec("pysiglib") is None:
         print("pySigLib is not installed (it needs PyTorch): the large signature kernel is left out")

@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from openfingym.suites.mirai.simulated import simulated_vault
 from openfingym.suites.mirai.splits import HORIZONS, PAPER_MONTHS, relation_queries
 from openfingym.suites.mirai.taxonomy import country
+from openfingym.suites.mirai.world import SimulationSize
 
 EVER = "9000-01-01T00:00:00+00:00"
 FIRST_TEST, LONGEST = date(2023, 11, 1), 90
@@ -40,7 +41,7 @@ class World:
     """The events and the announcements of the world, by pair."""
 
     def __init__(self) -> None:
-        self.vault = simulated_vault()
+        self.vault = simulated_vault(sized(None, SimulationSize(first_day=date(2023, 8, 1), days=122)))
         view = self.vault.as_of(EVER)
         self.past: dict[Pair, list[tuple[date, str]]] = defaultdict(list)
         overall: Counter[str] = Counter()

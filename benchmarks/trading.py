@@ -38,6 +38,7 @@ REPEATS = sized(5, 1)
 """Runs one after the other, of which a round takes the median, as ``trading_peers.py`` does."""
 LONG, BRIEF, EMPTY = sized(100_000, 2_400), sized(5_000, 1_200), sized(50_000, 100)
 """Bars of a long and of a brief series, and steps of an environment that does nothing."""
+VECTOR_STEPS = sized(400, 4)
 MARKET = MarketRules(fee_bps=1.0, slippage_bps=2.0, lot=0.0)
 WHOLE = MarketRules(fee_bps=1.0, slippage_bps=2.0)
 PEERS = ("gym-anytrading==2.0.0", "gym-trading-env==0.3.5", "backtesting==0.6.6", "vectorbt==1.2.0")
@@ -120,9 +121,9 @@ def vector_step(bars: Bars, count: int) -> Callable[[], float]:
     def run() -> float:
         env.reset(seed=0)
         began = time.perf_counter()
-        for n in range(400):
+        for n in range(VECTOR_STEPS):
             env.step(actions[n % 16])
-        return (time.perf_counter() - began) / (400 * count)
+        return (time.perf_counter() - began) / (VECTOR_STEPS * count)
 
     return run
 

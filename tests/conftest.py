@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import re
@@ -229,12 +230,21 @@ def _all_files(config: pytest.Config) -> bool:
     return [Path(path).resolve() for path in config.args] == [Path(__file__).parent]
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where the rest is asked for, do not load the files that have none of it: half of them, in each process."""
+    if config.option.markexpr != "rest" or not collection_path.name.startswith("test_") or collection_path.is_dir():
+        return None
+    return None if sweeps.may_hold_rest(collection_path, _slow()) else True
+
+
+_slow = functools.cache(sweeps.slow)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that `make test` leaves out, begin with the files that take longest, and skip what this machine
     cannot run, unless CI requires it."""
-    slow = sweeps.slow()
     for item in items:
-        if sweeps.is_slow(item.nodeid, slow):
+        if sweeps.is_slow(item.nodeid, _slow()):
             item.add_marker(pytest.mark.rest)
     config.stash[sweeps.COLLECTED] = {item.nodeid: item.get_closest_marker("rest") is not None for item in items}
     items.sort(key=lambda item: item.path not in LONGEST)

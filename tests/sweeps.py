@@ -8,6 +8,7 @@ files in ``slow.txt`` are the rest's whole, for they take long or need what only
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -70,3 +71,14 @@ def is_slow(name: str, known: set[str]) -> bool:
         known: what :func:`slow` gave.
     """
     return not known.isdisjoint({name.partition("[")[0], name.partition("::")[0]})
+
+
+def may_hold_rest(file: Path, known: set[str]) -> bool:
+    """Whether tests of a file may be the rest's, as its name and its text say: it need not be loaded to know.
+
+    Args:
+        file: path of the file.
+        known: what :func:`slow` gave.
+    """
+    name = f"{FOLDER.name}/{file.relative_to(FOLDER).as_posix()}"
+    return name in {one.partition("::")[0] for one in known} or bool(re.search(r"sweep|mark\.rest", file.read_text()))

@@ -122,6 +122,14 @@ def test_what_was_collected_is_in_one_of_the_parts(request: pytest.FixtureReques
     assert sorted(chosen) == sorted(name for name, rest in known.items() if not asked or rest is (asked == "rest"))
 
 
+def test_what_the_rest_need_not_load_has_none_of_it(request: pytest.FixtureRequest) -> None:
+    """Of this very run: else a test would be in neither part."""
+    known, slow = request.config.stash[sweeps.COLLECTED], sweeps.slow()
+    files = {name.partition("::")[0] for name, rest in known.items() if rest}
+    assert [file for file in files if not sweeps.may_hold_rest(ROOT / file, slow)] == []
+    assert not sweeps.may_hold_rest(sweeps.FOLDER / "openfingym" / "cli" / "commands_table.py", slow)
+
+
 def test_make_test_all_is_both_parts_and_ci_runs_nothing_else() -> None:
     printed = subprocess.run(["make", "-n", "test-all"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     runs = [line for line in printed.splitlines() if " -m pytest " in line]

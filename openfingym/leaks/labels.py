@@ -60,6 +60,23 @@ class Labels:
         return tuple(part for part in parts if told[part].sum() >= 0.8 * STRETCH_BITS)
 
     @cached_property
+    def fewest(self) -> int:
+        """How many numbers give the labels away at the least: a stretch of labels, or half of the nodes of a class."""
+        lengths = [part.stop - part.start for part in self.stretches]
+        if self.ids is not None:
+            anomalies = int(self.values.sum())
+            lengths.append((min(anomalies, len(self.values) - anomalies) + 1) // 2)
+        return min(lengths, default=len(self.values))
+
+    @cached_property
+    def by_node(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The order in which the labels have ascending node numbers, and those numbers; int64[n] each."""
+        if self.ids is None:
+            raise ValueError(f"{self.name}: items have no number of their own")
+        order = np.argsort(self.ids, kind="stable")
+        return order, self.ids[order]
+
+    @cached_property
     def separable(self) -> bool:
         """Whether chance would hardly separate the classes perfectly in any of ``COLUMNS`` columns."""
         n, anomalies = len(self.values), int(self.values.sum())
@@ -79,6 +96,8 @@ def search_label_numbers(array: NDArray[Any], labels: Labels, *, text: bool = Fa
         labels: the hidden labels to look for.
         text: whether the numbers are from a text, in which a table may have lost its rows.
     """
+    if array.size < labels.fewest:
+        return None
     # Blocks overlap by the length of the label vector, so that none is cut in two.
     for start in range(0, array.size, _BLOCK):
         block = np.asarray(array.reshape(-1)[start : start + _BLOCK + len(labels.values)])
@@ -156,8 +175,7 @@ def _node_list(numbers: NDArray[Any], labels: Labels) -> str | None:
     """
     if labels.ids is None or not len(numbers):
         return None
-    order = np.argsort(labels.ids, kind="stable")
-    known = labels.ids[order]
+    order, known = labels.by_node
     place = np.searchsorted(known, numbers).clip(max=len(known) - 1)
     member = known[place] == numbers
     which = order[place[member]]
@@ -200,8 +218,7 @@ def _keyed(table: NDArray[Any], labels: Labels) -> str | None:
     """Say whether a table has node numbers in one column and another one that separates the classes; None if not."""
     if labels.ids is None or not 1 < table.shape[1] <= 64 or 2 * len(table) < len(labels.ids):
         return None
-    order = np.argsort(labels.ids, kind="stable")
-    known = labels.ids[order]
+    order, known = labels.by_node
     for key in range(table.shape[1]):
         column = np.asarray(table[:, key])
         place = np.searchsorted(known, column).clip(max=len(known) - 1)

@@ -182,7 +182,7 @@ def _batches(streams: Sequence[Stream], most: int) -> Iterator[list[Stream]]:
         if batch and held + len(stream.values) > BATCH:
             yield batch
             batch, held = [], 0
-        batch.append(replace(stream, values=stream.values[:left]))
+        batch.append(stream if len(stream.values) <= left else replace(stream, values=stream.values[:left]))
         held += len(stream.values)
         seen += len(stream.values)
     if batch:
@@ -196,8 +196,11 @@ def strided(stream: Stream, strides: Iterable[int] = ()) -> Iterator[Stream]:
         stream: the sequence of numbers to read.
         strides: distances to read it at, beside :data:`STRIDES`.
     """
-    values = np.where(np.isfinite(stream.values) & (np.abs(stream.values) < 1e30), stream.values, 0.0)
-    yield replace(stream, values=values)
+    values, usable = stream.values, np.abs(stream.values) < 1e30
+    if not usable.all():
+        values = np.where(usable, values, 0.0)
+        stream = replace(stream, values=values)
+    yield stream
     if stream.single and len(values) <= STRIDED:
         for stride in sorted({*STRIDES, *strides}):
             for offset in range(stride):

@@ -216,7 +216,9 @@ def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
         )
     if not content.arrays and not content.packed and not content.depth:
         explored.explore(bytes(content.raw[:CLOSE_BYTES]))
-    streams = [part for stream in explored.streams for part in strided(stream, wanted.strides)]
+    # Labels have no values to recognise, and are looked for below.
+    valued = explored.streams if wanted.blocks or wanted.tables else []
+    streams = [part for stream in valued for part in strided(stream, wanted.strides)]
     for how, raw in explored.decoded:
         yield from (found.within(how) for found in _in_bytes(memoryview(raw), wanted))
     # Numbers as they stand in the text (without a `how`) have been compared in _in_text.

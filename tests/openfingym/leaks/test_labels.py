@@ -203,3 +203,23 @@ def test_auroc_agrees_with_scikit_learn() -> None:
     labels = (generator.random(80) < 0.3).astype(np.uint8)
     expected = [roc_auc_score(labels, column) for column in values.T]
     np.testing.assert_allclose(auroc_columns(values, labels), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("wanted", [1, 0])
+def test_half_of_a_class_is_the_fewest_that_are_looked_for(wanted: int) -> None:
+    ids = np.random.default_rng(3).permutation(900)[:401]
+    values = (np.arange(401) < 71 if wanted else np.arange(401) >= 71).astype(np.uint8)
+    labels = Labels("labels", np.random.default_rng(4).permutation(values), ids)
+    half = ids[labels.values == wanted][:36]
+    assert labels.fewest == len(half)
+    assert search_label_numbers(half, labels) is not None
+    assert search_label_numbers(half[1:], labels) is None
+
+
+def test_a_stretch_is_the_fewest_where_nothing_has_a_number() -> None:
+    labels = Labels("labels", np.random.default_rng(5).integers(0, 2, 400).astype(np.uint8), None)
+    part = min(labels.stretches, key=lambda part: part.stop - part.start)
+    assert search_label_numbers(1.0 - labels.values[part], labels) is not None
+    assert search_label_numbers(labels.values[part][1:], labels) is None
+    few = Labels("labels", np.array([1, 0] * 20, dtype=np.uint8), None)
+    assert (few.stretches, few.fewest, few.separable) == ((), 40, False)

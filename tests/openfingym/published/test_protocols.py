@@ -15,7 +15,6 @@ from openfingym.published.protocol import PaperProtocol, protocol_of, protocols
 from openfingym.task.toml import checked
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
-GENERATION = {task.name for task in tasks("generation")}
 
 
 def test_every_measure_takes_the_options_it_is_given():
@@ -30,8 +29,9 @@ def test_the_documentation_says_of_every_generation_task_what_it_follows_or_why_
     section = DOCS.read_text(encoding="utf-8").split("## Published protocols")[1].split("\n## ")[0]
     stated = dict(re.findall(r"^\| `([a-z0-9-]+)` \| ([^|]+?) \|", section, re.MULTILINE))
     followed = {task: f"`{protocol.name}`" for protocol in protocols() for task in protocol.tasks}
-    assert set(followed) <= GENERATION
-    assert stated == {task: followed.get(task, "none") for task in GENERATION}
+    generation = {task.name for task in tasks("generation")}
+    assert set(followed) <= generation
+    assert stated == {task: followed.get(task, "none") for task in generation}
 
 
 def test_every_figure_says_where_it_stands_and_every_task_why_it_is_not_the_papers():

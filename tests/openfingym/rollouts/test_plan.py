@@ -19,27 +19,34 @@ from openfingym.rollouts.spec import agent_digest
 from tests.openfingym.rollouts.driving import spec
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
-FORECASTS = [row.name for row in catalog.tasks("forecasting")]
+
+
+@pytest.fixture(scope="module")
+def forecasts() -> tuple[str, ...]:
+    """Names of all tasks of forecasting, in the order of the catalogue."""
+    return tuple(row.name for row in catalog.tasks("forecasting"))
 
 
 def names(plan: Plan) -> list[tuple[str, str]]:
     return [(task.name, agent.name) for task, agent in select(plan).pairs]
 
 
-def test_a_family_gives_all_of_its_tasks_and_leaves_out_those_an_agent_is_not_for() -> None:
+def test_a_family_gives_all_of_its_tasks_and_leaves_out_those_an_agent_is_not_for(forecasts: tuple[str, ...]) -> None:
     selection = select(Plan.make({"tasks": ["forecasting/*"], "agents": ["naive", "ridge"]}))
     by = Counter(agent.name for _, agent in selection.pairs)
-    assert by["naive"] == len(FORECASTS)
-    assert by["ridge"] == len(FORECASTS) - len(selection.skipped["ridge"])
+    assert by["naive"] == len(forecasts)
+    assert by["ridge"] == len(forecasts) - len(selection.skipped["ridge"])
     assert "crypto-rolling-forecast" in selection.skipped["ridge"]
     assert "naive" not in selection.skipped
 
 
-def test_patterns_overlap_without_repeating_a_task_and_a_folder_is_a_task(own_task: Path) -> None:
+def test_patterns_overlap_without_repeating_a_task_and_a_folder_is_a_task(
+    own_task: Path, forecasts: tuple[str, ...]
+) -> None:
     assert names(
         Plan.make({"tasks": ["fx-*", "fx-forecast", "forecasting/fx-forecast", str(own_task)], "agents": ["naive"]})
     ) == [
-        *((name, "naive") for name in FORECASTS if name.startswith("fx-")),
+        *((name, "naive") for name in forecasts if name.startswith("fx-")),
         ("my-task", "naive"),
     ]
 

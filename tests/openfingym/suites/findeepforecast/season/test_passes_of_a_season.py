@@ -20,12 +20,15 @@ from openfingym.rounds.book import Book, series_names
 from openfingym.rounds.forecaster import Batch, Said, said_of
 from openfingym.rounds.ledger import LedgerClient
 from openfingym.rounds.passes import first_name, passes_of
-from openfingym.rounds.running import run
+from openfingym.rounds.running import SeriesOutcome, run
 from openfingym.vault import Vault
+from openfingym.verifiers.client import VerifierClient
+from openfingym_verifier.embedded import EmbeddedVerifier
 from tests.openfingym.rounds.definitions import definition
 from tests.openfingym.suites.findeepforecast.season.test_season_in_the_ledger import begin
 
 WEEKS = 2
+QUOTAS = '"recurrent corporate" = { US = 8 }'
 
 
 @dataclass
@@ -49,94 +52,102 @@ class Fixed:
             batch.keep(said_of(one.question, answer))
 
 
-@pytest.fixture
-def book(rough: Vault, tmp_path: Path) -> Book:
-    return begin(tmp_path, rough, quotas='"recurrent corporate" = { US = 8 }', weeks=WEEKS)
+@dataclass
+class Played:
+    """A season after five commands, which tests only read."""
+
+    book: Book
+    outcomes: dict[str, SeriesOutcome] = field(default_factory=dict)
+    """Of the first pass with `a`, of `b` and `c`, who come later one by one, and of `b` and `a` once more."""
+    seen: dict[str, list[Any]] = field(default_factory=dict)
+    """What each was shown."""
 
 
-@pytest.fixture
-def played(book: Book, ledger: LedgerClient) -> dict[str, Any]:
-    """The first pass with `a`, then `b` and `c`, each in a command of its own; then `a` again."""
-    found: dict[str, Any] = {}
-    for name, share in (("a", 0.0), ("b", 0.001), ("c", 0.5)):
-        forecaster = Fixed(name, share)
-        found[name] = (run(book, ledger, None, [forecaster]), forecaster)
+@pytest.fixture(scope="module")
+def played(rough: Vault, verifier: EmbeddedVerifier, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    found = Played(begin(tmp_path_factory.mktemp("season"), rough, quotas=QUOTAS, weeks=WEEKS))
+    with VerifierClient(uds=verifier.uds, admin_token=verifier.admin_token) as client:
+        for name, forecasters in {
+            "a": [Fixed("a")],
+            "b": [Fixed("b", 0.001)],
+            "c": [Fixed("c", 0.5)],
+            "again": [Fixed("b"), Fixed("a")],
+            "follower": [Fixed("follower", uses_others=True)],
+        }.items():
+            found.outcomes[name] = run(found.book, LedgerClient(client), None, forecasters)
+            found.seen[name] = forecasters[0].seen
     return found
 
 
-def test_five_commands_make_one_season(book: Book, ledger: LedgerClient, verifier: Any, played: dict[str, Any]) -> None:
-    outcomes = {name: outcome for name, (outcome, _) in played.items()}
+def test_five_commands_make_one_season(verifier: EmbeddedVerifier, played: Played) -> None:
+    book, outcomes = played.book, played.outcomes
     assert all(one.complete and not one.faults for one in outcomes.values())
     assert {name: [(new.agent, new.passed, new.number) for new in one.newcomers] for name, one in outcomes.items()} == {
         "a": [],
         "b": [("b", WEEKS, 2)],
         "c": [("c", WEEKS, 3)],
+        "again": [],
+        "follower": [("follower", WEEKS, 4)],
     }
-    assert [one.series.name for one in passes_of(book)] == [book.series.name + more for more in ("", "+2", "+3")]
+    assert [one.series.name for one in passes_of(book)] == [book.series.name + more for more in ("", "+2", "+3", "+4")]
     assert book.series.name in series_names()
     assert not [name for name in series_names() if "+" in name]
 
     # Each was shown the same at the same moments, whichever pass it plays.
-    shown = {name: forecaster.seen for name, (_, forecaster) in played.items()}
-    assert shown["a"]
-    assert shown["a"] == shown["b"] == shown["c"]
+    assert played.seen["a"]
+    assert played.seen["a"] == played.seen["b"] == played.seen["c"]
+    assert not played.seen["again"], "the same command again asks nobody anything, in no pass"
 
     # The report has all of them on the same questions, and the reference forecaster once.
     state = Path(verifier.state)
     (season,) = read_season(state, book.series.name, SeasonRecords(book.folder))
-    assert [who.agent for who in season.forecasters] == ["a", "b", "c", "naive"]
-    assert len(season.questions) == len({name for name, *_ in shown["a"]}) == season.took_part.shape[1]
+    assert [who.agent for who in season.forecasters] == ["a", "b", "c", "follower", "naive"]
+    assert len(season.questions) == len({name for name, *_ in played.seen["a"]}) == season.took_part.shape[1]
     assert not [question.name for question in season.questions if "+" in question.name]
     assert season.took_part.all()
-    a, b, c, _ = season.forecast
+    a, b, c, *_ = season.forecast
     assert np.allclose(b, a * 1.001, equal_nan=True)
     assert np.allclose(c, a * 1.5, equal_nan=True)
     # Accuracy of `b`, which differs from `a` by less than any tolerance, is that of `a`; `c` is further away.
     right = np.nansum(season.correct, axis=1)
     assert right[0] == right[1] > right[2]
-    # The same command again asks nobody anything, in no pass.
-    again = Fixed("b")
-    assert run(book, ledger, None, [again, Fixed("a")]).complete
-    assert not again.seen
 
 
 def test_status_and_proof_are_of_every_pass(
-    book: Book, verifier: Any, played: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    verifier: EmbeddedVerifier, played: Played, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", verifier.admin_token)
 
     def said(*arguments: str) -> Any:
         place = ["--verifier", str(verifier.uds)]
-        done = CliRunner().invoke(cli, ["rounds", *arguments, book.series.name, *place], catch_exceptions=False)
+        name = played.book.series.name
+        done = CliRunner().invoke(cli, ["rounds", *arguments, name, *place], catch_exceptions=False)
         assert done.exit_code == 0, done.output
         return done.stdout
 
     status = json.loads(said("status", "--json"))
-    assert [one["pass"] for one in status["later_passes"]] == [2, 3]
+    assert [one["pass"] for one in status["later_passes"]] == [2, 3, 4]
     rounds = status["rounds"][:WEEKS]
     for one in status["later_passes"]:
         assert [row["questions"] for row in one["rounds"][:WEEKS]] == [row["questions"] for row in rounds]
         assert one["now"] == status["now"]
-    assert said("status").count("next: ") == 3
+    assert said("status").count("next: ") == 4
     proofs = json.loads(said("prove", "--json"))["proofs"]
     assert [(one["pass"], one["week"], one["proved"]) for one in proofs] == [
-        (number, week["round"], True) for number in (1, 2, 3) for week in rounds
+        (number, week["round"], True) for number in (1, 2, 3, 4) for week in rounds
     ]
 
 
-def test_who_uses_others_sees_those_of_all_passes(book: Book, ledger: LedgerClient, played: dict[str, Any]) -> None:
-    follower = Fixed("follower", uses_others=True)
-    run(book, ledger, None, [follower])
-    assert follower.seen
+def test_who_uses_others_sees_those_of_all_passes(played: Played) -> None:
     everybody, reference = ("local/a", "local/b", "local/c", "local/naive"), ("local/naive",)
     # A question whose truth came early takes no forecasts but those that were entered before.
-    assert {tuple(others) for *_, others in follower.seen} == {everybody, reference}
+    assert {tuple(others) for *_, others in played.seen["follower"]} == {everybody, reference}
 
 
 def test_newcomers_of_one_command_share_a_pass_with_none_who_has_begun(
     rough: Vault, tmp_path: Path, ledger: LedgerClient, verifier: Any
 ) -> None:
-    book = begin(tmp_path, rough, quotas='"recurrent corporate" = { US = 8 }', weeks=WEEKS)
+    book = begin(tmp_path, rough, quotas=QUOTAS, weeks=WEEKS)
     run(book, ledger, None, [Fixed("a")], weeks=1)
     done = run(book, ledger, None, [Fixed("a"), Fixed("b"), Fixed("c")], weeks=WEEKS)
     assert [(new.agent, new.passed, new.number) for new in done.newcomers] == [("b", 1, 2), ("c", 1, 2)]
@@ -153,7 +164,7 @@ def test_newcomers_of_one_command_share_a_pass_with_none_who_has_begun(
 def test_a_truth_that_another_pass_lacks_yet_makes_nobody_wrong(
     rough: Vault, tmp_path: Path, ledger: LedgerClient, verifier: Any
 ) -> None:
-    book = begin(tmp_path, rough, quotas='"recurrent corporate" = { US = 8 }', weeks=WEEKS)
+    book = begin(tmp_path, rough, quotas=QUOTAS, weeks=WEEKS)
     run(book, ledger, None, [Fixed("a")])
     run(book, ledger, None, [Fixed("b")], weeks=1)
     (season,) = read_season(Path(verifier.state), book.series.name, SeasonRecords(book.folder))
@@ -168,7 +179,7 @@ def test_a_truth_that_another_pass_lacks_yet_makes_nobody_wrong(
 def test_a_definition_that_was_changed_is_not_taken_for_the_same_question(
     rough: Vault, tmp_path: Path, ledger: LedgerClient, verifier: Any
 ) -> None:
-    book = begin(tmp_path, rough, quotas='"recurrent corporate" = { US = 8 }', weeks=1)
+    book = begin(tmp_path, rough, quotas=QUOTAS, weeks=1)
     run(book, ledger, None, [Fixed("a")])
     path = book.folder / "definition.toml"
     path.write_text(path.read_text().replace('deadline = "Sunday 23:59"', 'deadline = "Sunday 20:00"'))
