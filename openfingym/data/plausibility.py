@@ -56,7 +56,7 @@ def oddities(
         filled: bool[n, channels], True for cells that had no value and were given one; None for none.
     """
     first_hidden = len(values) if hidden_from is None else hidden_from
-    found = [] if times is None or len(times) < 3 else [*_holes(times), *_change_of_step(times)]
+    found = [] if times is None or len(times) < 3 else _in_time(times)
 
     def label(row: int) -> str:
         name = f"row {row}" if times is None else f"{times[row].astype('datetime64[m]')}".removesuffix("T00:00")
@@ -162,20 +162,34 @@ def _closes(times: NDArray[np.datetime64]) -> bool:
     return bool(np.mean(weekday >= 5) < 0.02)
 
 
-def _change_of_step(times: NDArray[np.datetime64]) -> list[str]:
+def _turn(times: NDArray[np.datetime64]) -> int:
+    """The row about which the usual distance of rows changes; 0 where it does not."""
     steps = np.diff(times) / np.timedelta64(1, "h")
     if len(steps) < 40:
-        return []
+        return 0
     # So many in each part that a single hole is not its usual distance.
     parts = np.array_split(steps, min(20, len(steps) // 10))
     medians = np.array([float(np.median(part)) for part in parts])
     if medians.max() < 3.0 * medians.min():
-        return []
+        return 0
     turn = int(np.abs(np.diff(np.log(medians))).argmax())
-    row = sum(len(part) for part in parts[: turn + 1])
-    change = f"changes from {_length(medians[turn])} to {_length(medians[turn + 1])}"
-    at = times[row].astype("datetime64[m]")
-    return [f"the distance of rows {change} about {at}: rows of two frequencies are no one series"]
+    begin, end = (sum(map(len, parts[:number])) for number in (turn, turn + 2))
+    # Within both parts, where the distances before are most unlike those behind.
+    nearer = np.abs(np.log(steps[begin:end] / medians[turn])) < np.abs(np.log(steps[begin:end] / medians[turn + 1]))
+    score = np.concatenate([[0], np.cumsum(np.where(nearer, 1, -1))])
+    return begin + int(score.argmax())
+
+
+def _in_time(times: NDArray[np.datetime64]) -> list[str]:
+    """What is odd about the times of rows: holes, and a change of the distance between them."""
+    turn = _turn(times)
+    if not turn:
+        return _holes(times)
+    before, behind = (float(np.median(np.diff(part))) / 3.6e12 for part in (times[: turn + 1], times[turn:]))
+    change = f"changes from {_length(before)} to {_length(behind)} at {times[turn].astype('datetime64[m]')}"
+    # Holes of each part by itself: all of one part would be holes of the other.
+    holes = [*_holes(times[: turn + 1]), *_holes(times[turn:])]
+    return [*holes, f"the distance of rows {change}: rows of two frequencies are no one series"]
 
 
 def _stuck(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
@@ -219,7 +233,8 @@ def _zeros(name: str, column: NDArray[np.float64], label: Callable[[int], str]) 
     zero = np.flatnonzero(column == 0.0)
     if not 0 < len(zero) < len(column) or len(zero) > 0.5 * len(column):
         return ""
-    return f"{name} is 0 in {len(zero)} rows, first in {label(int(zero[0]))}"
+    rows = "1 row," if len(zero) == 1 else f"{len(zero)} rows, first"
+    return f"{name} is 0 in {rows} in {label(int(zero[0]))}"
 
 
 def _nonpositive(name: str, column: NDArray[np.float64], label: Callable[[int], str]) -> str:
@@ -240,8 +255,10 @@ def _moves(name: str, column: NDArray[np.float64], label: Callable[[int], str]) 
     if size[row] < LARGE or size[row] < 10.0 * usual:
         return ""
     factor = math.exp(size[row])
+    # A split stands out; where other moves are as large and are none, such as of small yields, this is one of them.
+    alike = size[size >= 0.5 * size[row]]
     near = [kind for kind, factors in (("a change of unit", SCALES), ("a split", SPLITS))
-            if min(abs(size[row] - math.log(one)) for one in factors) < NEAR]  # fmt: skip
+            if all(min(abs(one - math.log(of)) for of in factors) < NEAR for one in alike)]  # fmt: skip
     like = f", as {near[0]} would" if near else ""
     where = label(int(positive[row + 1]))
     return f"{name} moves by a factor of {factor:.3g} {'up' if logs[row] > 0 else 'down'} at {where}{like}"
@@ -251,10 +268,10 @@ def _listed(sentences: Sequence[str]) -> list[str]:
     """The first few findings of one sort, and how many there are where there are more."""
     found = [sentence for sentence in sentences if sentence]
     more = len(found) - LISTED
-    return found[:LISTED] if more <= 0 else [*found[:LISTED], f"… and so in {more} more columns"]
+    return found[:LISTED] if more <= 0 else [*found[:LISTED], f"… and so in {more} more column{'s' * (more != 1)}"]
 
 
 def _length(hours: float) -> str:
     if hours < 1.0:
         return f"{60.0 * hours:.3g} min"
-    return f"{hours:.3g} h" if hours < 24.0 else f"{hours / 24.0:.3g} days"
+    return f"{hours:.3g} h" if hours < 24.0 else f"{hours / 24.0:.3g} day{'s' * (hours != 24.0)}"

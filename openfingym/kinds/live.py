@@ -216,6 +216,8 @@ class LiveKind(TradingKind):
             'you have decided or not. `info["missed"]`\ncounts the bars that passed while you thought, `info["gap"]` '
             "names symbols whose data is known to be incomplete."
         )
+        if contract.orders == "broker":
+            note += "\nThere, orders go to an account at the venue, which refuses pairs (`oco`) and says so."
         return replace(brief, note=note)
 
 

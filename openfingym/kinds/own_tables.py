@@ -182,10 +182,8 @@ def _with_returns(table: DataTable) -> DataTable:
     rare = (counts > 0) & ((counts <= RARE * known) | unknown | beside)
     if (counts[~rare] > 0).any() or rare.all():
         row, column = (int(place) for place in np.argwhere(low & ~rare if not rare.all() else low)[0])
-        step = (
-            f"{_described(table, row, column)}, and has no return: all columns count as levels; for returns of the "
-            "others leave the column out"
-        )
+        others = "all columns count as levels; for returns of the others leave the column out"
+        step = f"{_described(table, row, column)}, and has no return: {others if low.shape[1] > 1 else 'levels count'}"
         return replace(table, steps=(*table.steps, step))
     steps = []
     for column in np.flatnonzero(rare).tolist():

@@ -16,6 +16,7 @@ ORDER_OPTIONS = (
     "`limit_price`, `stop_price`",
     "`time_in_force` gtc or ioc",
     "`client_id` of your own",
+    "`oco`, a name that a limit and a stop or stop-limit order share: one cancels the other",
 )
 """What an order may state beside symbol, side and quantity."""
 

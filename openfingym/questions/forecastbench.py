@@ -195,11 +195,6 @@ class BenchForecast:
             agent=agent,
         )
 
-    def is_of(self, asked: BenchAsked) -> bool:
-        """Whether this is a forecast of a question as it is asked for one date."""
-        same = (self.source, self.key, self.direction) == (asked.bench.source, asked.bench.key, asked.direction)
-        return same and self.resolution_date in {"", asked.date} and self.due_date in {"", asked.bench.due_date}
-
 
 class BenchAsked(NamedTuple):
     """A question as it is asked for one date."""

@@ -249,17 +249,19 @@ class _Reader:
         Raises:
             UsageError: a resolution or a forecast belongs to no question, or there is no question.
         """
-        asked: dict[tuple[str, str], list[BenchAsked]] = {}
+        asked: dict[tuple[str, str, str, str], list[BenchAsked]] = {}
         bench_set = BenchSet(self._bench, self._resolutions)
         for one in bench_set.asked(self._clock):
             self._keep(one.question)
             if one.truth is not None:
                 self._add_truth(one.question, one.truth)
-            asked.setdefault((one.bench.source, one.bench.key), []).append(one)
+            # A forecast of a market is one for every date at which the resolution set looks at it.
+            for date in ("", one.date):
+                asked.setdefault((one.bench.source, one.bench.key, one.direction, date), []).append(one)
         stated = list(self._forecasts)
         for forecast in self._bench_forecasts:
-            # A forecast of a market is one for every date at which the resolution set looks at it.
-            ids = [one.question.id for one in asked.get((forecast.source, forecast.key), ()) if forecast.is_of(one)]
+            key = forecast.source, forecast.key, forecast.direction, forecast.resolution_date
+            ids = [one.question.id for one in asked.get(key, ()) if forecast.due_date in {"", one.bench.due_date}]
             if not ids:
                 raise UsageError(
                     f"a forecast is of {forecast.source} {forecast.key} {forecast.resolution_date}, which nothing asks"

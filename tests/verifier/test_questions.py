@@ -21,6 +21,7 @@ from openfingym_verifier.ledger_schema import EPISODES, PRINCIPALS, PROBES, SCHE
 from openfingym_verifier.log import verify_chain
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading, references
+from openfingym_verifier.questions.replaying import receive_together
 from openfingym_verifier.questions.resolving import Resolver
 from openfingym_verifier.questions.service import QuestionService
 from openfingym_verifier.questions.verdicts import decide
@@ -303,6 +304,44 @@ def test_a_slow_provider_delays_no_acknowledgement_and_its_answer_is_added(
 
     run(live())
     assert len(entries(tmp_path, "forecast-referenced")) == 5
+    verify_chain(tmp_path)
+
+
+def test_a_replay_waits_for_its_markets_and_writes_in_the_order_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However slow a machine is, the same season has the same references, at one look a question."""
+    monkeypatch.setattr(references, "WAIT_S", 0.0)
+    provider = Scripted(shows={"probability": 0.25, "at_ns": START}, wait_s=0.1)
+    stated = [("q1", "a"), ("q2", "a"), ("q1", "b"), ("q2", "b"), ("q1", "c")]
+    documents = [
+        {
+            "question": name,
+            "answer": {"probability": 0.5},
+            "agent": agent,
+            "version": "",
+            "idempotency_key": name + agent,
+        }
+        for name, agent in stated
+    ]
+
+    async def live() -> None:
+        async with service(tmp_path, provider) as own:
+            later = {"deadline_ns": clock.now_ns() + HOUR, "evaluation_ns": clock.now_ns() + 2 * HOUR}
+            asked = question("q1"), question("q2"), question("now", **REAL, **later)
+            await own.ask([one.to_dict() for one in asked])
+            assert await receive_together(own, OPERATOR, documents) == 5
+            assert await receive_together(own, OPERATOR, documents) == 0
+            assert provider.looks == 2
+            found = [row for name in ("q1", "q2") for row in await rows(own, name)]
+            assert all(row["reference"] == {"probability": 0.25, "at_ns": START} for row in found)
+            assert await problem_of(receive_together(own, OPERATOR, [{**documents[0], "question": "now"}])) == (
+                "malformed-request"
+            )
+            assert provider.looks == 2, "nothing is asked for what is refused"
+
+    run(live())
+    assert [(entry["question"], entry["agent"]) for entry in entries(tmp_path, "forecast")] == stated
     verify_chain(tmp_path)
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.questions import Question
 from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.questions.reading import LedgerQuestion
+from openfingym_verifier.questions.reading import LedgerQuestion, question_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -143,4 +142,4 @@ def _parsed(text: str | None) -> Any:
 
 
 def _known(row: sqlite3.Row) -> LedgerQuestion:
-    return LedgerQuestion(row[0], Question.from_dict(json.loads(row[1])), bool(row[2]))
+    return LedgerQuestion(row[0], question_of(row[1]), bool(row[2]))

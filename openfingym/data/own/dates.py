@@ -35,6 +35,9 @@ EPOCHS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """Units of Unix times, and how many of each are in a second."""
 EPOCH_S = (10**8, 4_102_444_800)
 """Unix seconds that numbers are taken for: 1973 to 2100. No two units overlap."""
+_ZONED = re.compile(r"[T ]\d\d:?\d\d.*(Z|UTC|GMT|[+-]\d\d(:?\d\d)?)\s*$", re.IGNORECASE)
+_TIMED = re.compile(r"\d[T ](?!00:?00(:?00(\.0+)?)?\s*$)\d\d")
+_POINTED = re.compile(r"(\d{4})([./])(\d\d)\2(\d\d)(?!\d)")
 _MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d[T ]00:00(:00(\.0+)?)?[+-]\d\d:?\d\d")
 _ZONE = re.compile(r"\s*(UTC|GMT|Z)$", re.IGNORECASE)
 
@@ -69,6 +72,8 @@ def take_times(frame: pd.DataFrame, path: Path, *, by_place: bool = False) -> Ti
         date, clock = pair
         joined = frame[date].map(_day_text) + "T" + frame[clock].map(_clock_text)
         at, steps = dates_of(joined.rename(date), path), [f"columns {date!r} and {clock!r} joined"]
+        if _lacks_zone(joined):
+            steps.append("times state no zone and are read as UTC")
         rest = frame.drop(columns=list(pair))
     else:
         stated = date_column(frame)
@@ -83,6 +88,8 @@ def take_times(frame: pd.DataFrame, path: Path, *, by_place: bool = False) -> Ti
             steps.append(f"column {stated!r} read as Unix time in {unit}")
         elif _at_midnight(frame[stated]):
             steps.append(f"midnights of column {stated!r}, each of its own zone, read as dates")
+        elif _lacks_zone(frame[stated]):
+            steps.append("times state no zone and are read as UTC")
         at, rest = dates_of(frame[stated], path), frame.drop(columns=stated)
     more = [str(name) for name in rest.columns if _is_another_time(rest[name])]
     if more:
@@ -160,6 +167,8 @@ def dates_of(cells: pd.Series, path: Path) -> pd.DatetimeIndex:
                 plain = plain.str.slice(0, 10)
             elif plain.str.fullmatch(r"(19|20)\d{6}T?").all():
                 plain = plain.map(_day_text)
+            # The year stands first, so that day and month cannot be mistaken.
+            plain = plain.str.replace(_POINTED, r"\1-\3-\4", regex=True)
             # A number alone would be read as a year.
             texts = plain.where(~plain.str.fullmatch(r"[\d.]*"), "?")
             stamps = pd.to_datetime(texts, format="ISO8601", utc=True)
@@ -218,6 +227,13 @@ def _clock_text(cell: object) -> str:
 def _at_midnight(cells: pd.Series) -> bool:
     """Whether all times are midnights with a zone: days of an exchange, and not moments."""
     return cells.dtype.kind == "O" and bool(cells.astype(str).str.strip().str.fullmatch(_MIDNIGHT.pattern).all())
+
+
+def _lacks_zone(cells: pd.Series) -> bool:
+    """Whether some times of a column have no zone; midnights are none, which are days."""
+    if cells.dtype.kind == "M":
+        return getattr(cells.dtype, "tz", None) is None and bool((cells != cells.dt.normalize()).any())
+    return any(_TIMED.search(text) and not _ZONED.search(text) for text in map(str, cells))
 
 
 def _is_another_time(cells: pd.Series) -> bool:

@@ -34,6 +34,8 @@ BINANCE = (
 """Columns of Binance's archive, whose files for the spot market have no names."""
 DATABENTO = frozenset({"rtype", "publisher_id", "instrument_id"})
 """Columns by which Databento's records are known."""
+METATRADER = frozenset({"<DATE>", "<TICKVOL>", "<SPREAD>"})
+"""Columns by which the bars of MetaTrader 5 are known."""
 SMALLEST_FIXED = 1_000_000
 """A whole number of a billionth is at least as large in some row: a price of 0.001."""
 LETTERS = {"t": "time", "o": "open", "h": "high", "l": "low", "c": "close", "v": "volume", "T": "ticker"}
@@ -68,8 +70,8 @@ def read_named(text: str, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
         steps.append(f"{skipped} rows above the values made into names of columns")
     elif _is_data(rows[0]):
         frame = csv_texts(io.StringIO(text), header=None)
-        frame.columns, step = _told(frame, path)
-        steps.append(step)
+        frame.columns, told = _told(frame, path)
+        steps += told
     else:
         # pandas calls the second of two columns "a" "a.1", so that the names are looked at before.
         require_unlike([name for name in rows[0] if name], path)
@@ -77,6 +79,8 @@ def read_named(text: str, path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
     if "<PER>" in frame.columns:
         # Stooq writes how long the bars are into each row, as a letter or in minutes.
         frame, steps = frame.drop(columns="<PER>"), [*steps, "column '<PER>' left out, the length of a bar"]
+    if METATRADER.issubset(frame.columns):
+        steps.append("columns are MetaTrader's, whose times are in its broker's zone")
     frame.columns = [bare(str(name)) for name in frame.columns]
     if {"t", "o", "h", "l", "c"} <= set(frame.columns):
         frame.columns = [LETTERS.get(name, name) for name in frame.columns]
@@ -162,8 +166,8 @@ def _is_data(cells: Sequence[str]) -> bool:
     )
 
 
-def _told(frame: pd.DataFrame, path: Path) -> tuple[list[str], str]:
-    """Names for columns that have none, from their values, and a sentence about it.
+def _told(frame: pd.DataFrame, path: Path) -> tuple[list[str], list[str]]:
+    """Names for columns that have none, from their values, and sentences about them.
 
     Raises:
         DataError: the values do not tell.
@@ -171,17 +175,22 @@ def _told(frame: pd.DataFrame, path: Path) -> tuple[list[str], str]:
     width = frame.shape[1]
     first = [str(cell).strip() for cell in frame.iloc[0]]
     names: list[str] = []
+    steps: list[str] = []
     if width == len(BINANCE):
         names = list(BINANCE)
     elif width in {6, 7} and DAY.fullmatch(first[0]) and ":" in first[1] and CLOCK.fullmatch(first[1]):
         names = ["date", "time", *FIELDS, "volume"][:width]
+        steps.append("MetaTrader and HistData write such rows: the former's times are its broker's, the latter's EST")
     elif width in {5, 6} and (is_time(first[0]) or epoch_unit(frame[0])):
         names = ["date", *FIELDS, "volume"][:width]
+        if re.fullmatch(r"\d{8} \d{6}", first[0]):
+            steps.append("HistData writes such rows, whose times are EST the whole year (UTC-5)")
     elif width == 7 and epoch_unit(frame[0]) and all(map(_WHOLE.fullmatch, map(str, frame[6]))):
         # Kraken's archive, "OHLCVT".
         names = ["date", *FIELDS, "volume", "trades"]
     if names and _are_bars(frame, names.index("open")):
-        return names, f"columns without names read as {', '.join(names)}: highs and lows fit in no other order"
+        read_as = f"columns without names read as {', '.join(names)}: highs and lows fit in no other order"
+        return names, [read_as, *steps]
     found = ", ".join(map(str, frame.iloc[0, :6]))
     raise DataError(
         f"{path}: its first row has values ({found}) and no names; add a line above it that names the columns, such as "

@@ -21,6 +21,7 @@ from openfingym.data.csvfile import MISSING, require_printable
 from openfingym.data.own.cells import author_bytes, decoded, examples
 from openfingym.data.own.dates import date_column, take_times
 from openfingym.data.own.headers import flattened, read_named, require_unlike
+from openfingym.data.own.separators import with_commas
 from openfingym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 NUMBERS = frozenset({"", "row", "index", "unnamed: 0"})
 """Names of a first column that counts rows where no column has dates, in lower case."""
+ANSWER_KEYS = ("id", "question", "episode", "context", "future", "window", "bound", "step", "row", "node")
+"""Names of columns by which rows of answers are known, in lower case, in the order in which they count."""
 COUNTERS = frozenset({"", "unnamed: 0"})
 """Names of a first column that counts rows in any table: what pandas calls the index of a frame in a CSV file."""
 
@@ -134,6 +137,9 @@ def _read(path: Path) -> DataTable:
         frame = frame.drop(columns=names[0])
     times, frame, found = take_times(frame, path, by_place=True)
     steps = (*head, *found)
+    if times is None:
+        frame, keyed = _without_keys(frame)
+        steps += keyed
     # One column of text beside the dates says whose row it is: of several rows a date, or of the one name of the file.
     texts = [name for name in frame.columns if not is_numeric(frame[name])]
     if times is not None and len(texts) == 1 and _says_whose(frame[texts[0]], times):
@@ -147,6 +153,28 @@ def _read(path: Path) -> DataTable:
             "column of dates, and in a long table one of names, may hold text"
         )
     return _ordered(frame, times, path, steps)
+
+
+def _without_keys(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """A table without dates in the order of the columns that number its rows, without these; and what was done.
+
+    Files of answers have such columns, and as series they would be nonsense.
+    """
+    named = {str(name).lower(): str(name) for name in frame.columns}
+    keys = [named[key] for key in ANSWER_KEYS if key in named]
+    if not keys or len(keys) == len(frame.columns) or not all(is_numeric(frame[key]) for key in keys):
+        return frame, ()
+    numbers = floats_of(frame[keys])
+    whole = bool((numbers.ge(0.0) & numbers.eq(numbers.round())).all(axis=None))
+    if not whole or numbers.duplicated().any():
+        return frame, ()
+    order = np.lexsort(numbers.to_numpy().T[::-1])
+    ordered = bool((np.diff(order) > 0).all())
+    step = (
+        f"columns left out, which number the rows as in a file of answers: {', '.join(keys)}"
+        f"{'' if ordered else '; rows sorted by them'}"
+    )
+    return frame.drop(columns=keys).iloc[order].reset_index(drop=True), (step,)
 
 
 def _says_whose(cells: pd.Series, times: pd.DatetimeIndex) -> bool:
@@ -175,18 +203,6 @@ def read_frame(path: Path, content: bytes | None = None) -> tuple[pd.DataFrame, 
     return frame, steps
 
 
-def _require_commas(text: str, path: Path) -> None:
-    """Refuse a table whose header has no comma, but another mark that usually separates cells."""
-    header = text.partition("\n")[0]
-    # Such files often have decimal commas, too, so that whoever guessed what is meant could read 1,234 as 1.234.
-    for mark, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        if mark in header and "," not in header:
-            raise DataError(
-                f"{path}: its cells are separated by {name}; save it with commas between cells, points in decimals and "
-                "dates such as 2024-01-31"
-            )
-
-
 def _frame(path: Path, content: bytes) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The file's columns: of CSV as texts, of Parquet as they are; and what was done to name them."""
     import pandas as pd
@@ -206,12 +222,12 @@ def _frame(path: Path, content: bytes) -> tuple[pd.DataFrame, tuple[str, ...]]:
             # A level may be called as a column is, which is refused with all names that occur twice.
             frame = frame.reset_index(names=_index_names(frame), allow_duplicates=True)
         return _without_bytes(frame, path), steps
-    if Path(path.name.removesuffix(".gz")).suffix.lower() not in {".csv", ".txt"}:
-        raise UsageError(f"{path}: no table is read from such a file; known: .csv, .csv.gz, .parquet")
-    text = decoded(content, path)
-    _require_commas(text, path)
+    if Path(path.name.removesuffix(".gz")).suffix.lower() not in {".csv", ".tsv", ".txt"}:
+        raise UsageError(f"{path}: no table is read from such a file; known: .csv, .tsv and .txt, also .gz; .parquet")
+    text, separated = with_commas(decoded(content, path), path)
     try:
-        return read_named(text, path)
+        frame, named = read_named(text, path)
+        return frame, (*separated, *named)
     except pd.errors.EmptyDataError:
         raise DataError(f"{path}: the file is empty; expected a header line and at least one row") from None
     except ValueError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,6 +84,15 @@ def test_there_is_one_private_episode_and_a_session_takes_its_place() -> None:
     assert arrays["private_bars"] is bars
     assert arrays["public_bars"] is material.hidden["public_bars"]
     assert np.diff(arrays["private_times"]).tolist() == [10**9] * (rows - 1)
+
+
+@pytest.mark.parametrize(("name", "refused"), [("crypto-trading-live", False), ("equity-trading-live-alpaca", True)])
+def test_an_agent_is_told_where_pairs_are_refused(name: str, refused: bool) -> None:
+    task = load_task(name)
+    counts: Any = SimpleNamespace(n_train=1, n_public=1, n_private=1, public={"train_bars": np.empty((1, 3, 5))})
+    brief = kind_of(task).brief(task, counts)
+    assert "`oco`" in dict(brief.facts)["an order"]
+    assert ("refuses pairs (`oco`)" in brief.note) is refused
 
 
 def test_an_episode_on_a_local_venue_and_again_on_its_tape(tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from openfingym.data.bars import Bars
 from openfingym.errors import SubmissionError
-from openfingym.kinds import is_sequential, score_fold, trading
+from openfingym.kinds import KINDS, is_sequential, score_fold, trading
 from openfingym.kinds.trading import TradingContract
 from openfingym.kinds.trading_episode import RUIN
 from openfingym.metrics import relative
 from openfingym.task import Task
+from openfingym.trading.actions import ORDER_KEYS
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym.trading.shown import LISTED
 from openfingym.verifiers.plausibility import remarks, typical_sizes
@@ -52,6 +53,11 @@ def test_shapes_axes_and_counts(task: Task, material) -> None:
     assert material.labels == ("equity", "traded", "cost", "long", "short", "closed", "won")
     assert material.facts["market"]["fee_bps"] == 5.0
     assert material.facts["market"]["max_orders_per_batch"] == 256
+
+
+def test_an_agent_is_told_every_key_of_an_order(task: Task, material) -> None:
+    facts = dict(KINDS["trading"].brief(task, material).facts)
+    assert [key for key in ORDER_KEYS if f"`{key}`" not in facts["an order"]] == []
 
 
 def test_the_first_observation_is_an_account_of_cash_at_the_right_row(task: Task, material) -> None:

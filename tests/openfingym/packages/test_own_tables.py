@@ -199,8 +199,12 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: py
 
 
 FAULTS = {
-    "semicolons": ("Datum;a\n31.01.2024;1,5\n", r"its cells are separated by semicolons; save it with commas"),
-    "tabs": ("date\ta\n2024-01-01\t1.5\n", r"its cells are separated by tabs"),
+    "semicolons": (
+        "date;a\n2024-01-31;1,500\n",
+        r"its cells are separated by semicolons, and '1,500' \(row 2\) may have",
+    ),
+    "tabs": ("date\ta\n2024-01-01\t1.5\t3\n", r"line 2: 3 cells separated by tabs, and 2 in the first row"),
+    "german dates": ("Datum;a\n31.01.2024;1,5\n", r"not all are ISO dates such as 2024-01-31; found '31.01.2024'"),
     "american dates": (
         "date,a\n01/31/2024,1\n02/01/2024,2\n",
         "row 2, column 'date': not all are ISO dates such as 2024-01-31; found '01/31/2024'",

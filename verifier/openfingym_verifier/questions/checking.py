@@ -6,14 +6,14 @@ forecasts count. When a question is due next and how often it was asked about is
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import sha256_of_text
 from openfingym.errors import OpenFinGymError, VerifierError
-from openfingym.questions import Question, read_answer
+from openfingym.questions import read_answer
 from openfingym_verifier.questions.events import forecast_digest
+from openfingym_verifier.questions.reading import question_of
 from openfingym_verifier.questions.resolution_events import Resolution
 from openfingym_verifier.questions.unscored import recomputed
 
@@ -148,7 +148,7 @@ class QuestionRowsCheck:
         _same(f"columns of forecast {number}", (*(entry[column] for column in names), seq), tuple(row[:9]))
         answer, salt, reference, p, content = row[9:]
         _same(f"answer of forecast {number}", entry["payload"], forecast_digest(salt, answer))
-        question = _question(content)
+        question = question_of(content)
         values = read_answer(question, json.loads(answer)).values
         _same(f"number of forecast {number}", values[0] if question.form in {"probability", "value"} else None, p)
         if entry["reference"] is None:
@@ -178,7 +178,7 @@ class QuestionRowsCheck:
         _same(f"score of forecast {number}", (*stated, seq, 1), tuple(columns))
         if truth is None:
             raise VerifierError(f"forecast {number} has a score in log row {seq}, and its question no truth")
-        computed = recomputed(_question(content), answer, truth, reference)
+        computed = recomputed(question_of(content), answer, truth, reference)
         if stated != (computed.loss, computed.naive_loss, computed.market_loss, computed.correct):
             raise VerifierError(f"the score of forecast {number} does not follow from its answer and the truth")
         self._scored += 1
@@ -235,12 +235,6 @@ SELECT id FROM forecasts WHERE counts != (id IN (
     GROUP BY forecasts.question, forecaster, rollout_id
 )) LIMIT 1
 """
-
-
-@functools.lru_cache(maxsize=1024)
-def _question(content: str) -> Question:
-    """A question from its content in the ledger; cached, since its forecasts follow upon one another."""
-    return Question.from_dict(json.loads(content))
 
 
 def _same(what: str, logged: object, stored: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,12 @@ _OTHERS = (
 """Questions that were asked in somebody else's rollout."""
 
 
+@functools.lru_cache(maxsize=4096)
+def question_of(content: str) -> Question:
+    """A question from its content in the ledger; cached, since it is read when it is forecast, resolved and scored."""
+    return Question.from_dict(json.loads(content))
+
+
 def known(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, LedgerQuestion]:
     """Questions by their ids, without those that are not in the ledger."""
     rows = connection.execute(
@@ -57,9 +64,7 @@ def known(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, Led
         (json.dumps(names),),
     )
     return {
-        row["name"]: LedgerQuestion(
-            row["id"], Question.from_dict(json.loads(row["content"])), bool(row["simulated"]), row["principal"]
-        )
+        row["name"]: LedgerQuestion(row["id"], question_of(row["content"]), bool(row["simulated"]), row["principal"])
         for row in rows
     }
 

@@ -38,6 +38,8 @@ WAIT_S = 0.25
 """Seconds that a forecast waits for its reference at most."""
 ANSWER_S = 10.0
 """Seconds within which a reference is added to a forecast; one that comes later shows another moment."""
+TOGETHER_S = 60.0
+"""Seconds that many looks together are waited for at most."""
 THREADS = 8
 MOST_LOOKS = 4096
 """Largest number of looks that are remembered."""
@@ -99,6 +101,16 @@ class References:
         if not look.shown.done():
             return None, look.shown
         return look.shown.result(), None
+
+    async def look_together(self, questions: Sequence[tuple[LedgerQuestion, int]]) -> None:
+        """Look at many markets and wait for all of them, as in a replay, in which nobody waits for an acknowledgement.
+
+        Args:
+            questions: questions, each with the time by its clock.
+        """
+        looks = {self._look(known, now_ns).shown for known, now_ns in questions}
+        if waiting := [shown for shown in looks if not shown.done()]:
+            await asyncio.wait(waiting, timeout=TOGETHER_S)
 
     def add_later(self, shown: asyncio.Future[str | None], known: LedgerQuestion, forecast: int) -> None:
         """Add to a forecast what the market showed, once the provider has answered.

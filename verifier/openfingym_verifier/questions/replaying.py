@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from openfingym_verifier.questions.service import QuestionService
 
 
+LIGHT = 50
+"""Largest number of forecasts that are prepared before others have their turn on the event loop."""
+
+
 async def receive_together(service: QuestionService, caller: Caller, documents: Sequence[Mapping[str, Any]]) -> int:
     """Receive forecasts, each of which counts as one that was sent by itself; returns how many were new.
 
@@ -30,8 +34,19 @@ async def receive_together(service: QuestionService, caller: Caller, documents: 
             question by the real clock, by which forecasts are received one at a time, when they are made.
     """
     await service.load([document["question"] for document in documents])
-    received = await asyncio.gather(*(_prepared(service, caller, document) for document in documents))
-    events = [event for event in received if event is not None]
+    asked = [await service.find(name, caller) for name in dict.fromkeys(one["question"] for one in documents)]
+    for known in asked:
+        if known.question.clock == REAL_CLOCK:
+            raise Problem("malformed-request", f"{known.question.id} is asked by the real clock, which nobody replays.")
+    await service.look_together(asked)
+    events = []
+    for place, document in enumerate(documents, 1):
+        event = await _prepared(service, caller, document)
+        if event is not None:
+            events.append(event)
+        # What is known by now waits for nothing, and would keep the event loop from all others.
+        if place % LIGHT == 0:
+            await asyncio.sleep(0)
     acknowledged = await service.resolver.write([event.apply for event in events])
     refused = next((one for one in acknowledged if isinstance(one, Problem)), None)
     if refused is not None:
@@ -42,8 +57,6 @@ async def receive_together(service: QuestionService, caller: Caller, documents: 
 async def _prepared(service: QuestionService, caller: Caller, document: Mapping[str, Any]) -> ForecastReceived | None:
     """The event of a forecast; None if it was received before, and its question takes no more."""
     known = await service.find(document["question"], caller)
-    if known.question.clock == REAL_CLOCK:
-        raise Problem("malformed-request", f"{known.question.id} is asked by the real clock, which nobody replays.")
     forecaster = caller.name, document["agent"], document["version"]
     key, received_ns = document["idempotency_key"], service.clocks.now(known.question.clock)
     try:

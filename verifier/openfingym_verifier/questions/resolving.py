@@ -17,6 +17,7 @@ from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.questions.asking import LONGEST_REASON, DueQuestion, ask, plain, resolution
+from openfingym_verifier.questions.reading import question_of
 from openfingym_verifier.questions.resolution_events import Postponed, Resolvable, Resolved, Revised
 from openfingym_verifier.questions.schema import NEVER
 from openfingym_verifier.questions.unscored import next_scores
@@ -207,7 +208,7 @@ class Resolver:
             return [
                 DueQuestion(
                     row["id"],
-                    Question.from_dict(json.loads(row["content"])),
+                    question_of(row["content"]),
                     row["state"],
                     row["attempts"],
                     bool(row["restated"]),

@@ -136,6 +136,8 @@ class QuestionService:
             Problem: ``not-found``, ``malformed-request`` or ``idempotency-conflict``.
         """
         events = []
+        # Together: a look into the ledger for each costs more than all the rest.
+        await self.load([str(document.get("question")) for document in truths])
         for document in truths:
             known = await self.find(str(document.get("question")))
             rest = {name: value for name, value in document.items() if name != "question"}
@@ -250,6 +252,14 @@ class QuestionService:
             simulated=question.clock != REAL_CLOCK,
         )
         return forecast, pending
+
+    async def look_together(self, questions: Sequence[LedgerQuestion]) -> None:
+        """Have what the markets of these questions show by their clocks, of which :meth:`prepare` is then a look-up."""
+        open_ = [known for known in questions if not self.clocks.is_over(known.question, self._now(known))]
+        await self._references.look_together([(known, self._now(known)) for known in open_])
+
+    def _now(self, known: LedgerQuestion) -> int:
+        return self.clocks.now(known.question.clock)
 
     async def acknowledged(
         self, known: LedgerQuestion, forecaster: tuple[str, str, str], answer: object, key: str | None, refused: Problem

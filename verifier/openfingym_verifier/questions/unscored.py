@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question, read_answer
 from openfingym.questions.scoring import Scores, scores
+from openfingym_verifier.questions.reading import question_of
 from openfingym_verifier.questions.resolution_events import ForecastScore, ForecastsScored
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _truth(connection: sqlite3.Connection, row: int) -> tuple[Question, str] | N
     ).fetchone()
     if resolved is None:
         return None
-    return Question.from_dict(json.loads(resolved["content"])), resolved["truth"]
+    return question_of(resolved["content"]), resolved["truth"]
 
 
 def _forecasts(

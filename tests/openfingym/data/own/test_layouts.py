@@ -102,6 +102,16 @@ LAYOUTS = {
     "ccxt, no header": ("", rows(stamps(1000), OHLCV), HOURS, "x"),
     "kraken": ("", rows(stamps(1), OHLCV, [7] * 3), HOURS, "x"),
     "histdata, metatrader": ("", rows(["2023.01.01"] * 3, ["00:00", "01:00", "02:00"], OHLCV), HOURS, "x"),
+    "histdata": ("", rows(["20230101 000000", "20230101 010000", "20230101 020000"], OHLCV).replace(",", ";"), HOURS,
+                 "x"),
+    "metatrader": ("<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>\n",
+                   rows(["2023.01.01"] * 3, ["00:00:00", "01:00:00", "02:00:00"],
+                        [f"{','.join(map(str, row[:4]))},7,{row[4]},1" for row in BARS]).replace(",", "\t"),
+                   HOURS, "x"),
+    "metatrader, daily": ("<DATE>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>\n",
+                          rows([day.replace("-", ".") for day in DAYS],
+                               [f"{','.join(map(str, row[:4]))},7,{row[4]},1" for row in BARS]).replace(",", "\t"),
+                          DAYS, "x"),
     "tradingview, upload": ("", rows([f"{day.replace('-', '')}T" for day in DAYS], OHLCV), DAYS, "x"),
     "nasdaq data link": (
         "ticker,date,open,high,low,close,volume,ex-dividend,split_ratio,adj_open,adj_high,adj_low,adj_close,adj_volume\n",
@@ -146,10 +156,6 @@ SERIES = {
 }
 """Layouts of vendors without bars."""
 REFUSED = {
-    "histdata": "20120201 000000;1.306600;1.306600;1.306560;1.306560;0\n"
-    "20120201 000100;1.306570;1.306570;1.306470;1.306560;0\n",
-    "metatrader": "<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>\n"
-    "2010.01.04\t00:00:00\t1096.70\t1123.65\t1093.05\t1121.00\t25942\t0\t0\n",
     "coinbase": "1672531200,9,12,10,11,100\n1672534800,10,13,11,12,200\n",
     "investing.com": '"Date","Price","Open","High","Low","Vol.","Change %"\n'
     '"01/13/2026","12.30","11.99","12.37","11.99","32.94M","3.62%"\n',
@@ -186,6 +192,18 @@ DOCUMENTED = {
         "2012.02.01,00:02,1.306520,1.306560,1.306520,1.306560,0\n"
         "2012.02.01,00:03,1.306610,1.306610,1.306450,1.306450,0\n"),
         "2012-02-01T00:00", [1.3066, 1.3066, 1.30656, 1.30656, 1.0]),
+    "histdata": (
+        "HistData, formats",
+        ("20120201 000000;1.306600;1.306600;1.306560;1.306560;0\n"
+        "20120201 000100;1.306570;1.306570;1.306470;1.306560;0\n"
+        "20120201 000200;1.306520;1.306560;1.306520;1.306560;0\n"
+        "20120201 000300;1.306610;1.306610;1.306450;1.306450;0\n"),
+        "2012-02-01T00:00", [1.3066, 1.3066, 1.30656, 1.30656, 1.0]),
+    "metatrader": (
+        "copies",
+        ("<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>\n"
+        "2010.01.04\t00:00:00\t1096.70\t1123.65\t1093.05\t1121.00\t25942\t0\t0\n"),
+        "2010-01-04", [1096.7, 1123.65, 1093.05, 1121.0, 1.0]),
     "stooq bulk": (
         "copies",
         ("<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>\n"
@@ -263,10 +281,9 @@ CHECKED = {
     "yfinance, old": "yfinance, price adjustment",
     "alpaca": "copies",
     "coingecko": "copies",
-    "metatrader": "copies",
+    "metatrader, daily": "copies",
     "investing.com": "copies",
     "nasdaq.com": "copies",
-    "histdata": "HistData, formats",
 }
 """What the columns and times of a layout were compared with."""
 
@@ -290,7 +307,7 @@ def test_the_table_of_layouts_says_what_is_read(tmp_path: Path) -> None:
         **{name: head + lines for name, (head, lines, _, _) in LAYOUTS.items()}, **SERIES, **REFUSED
     }.items():  # fmt: skip
         lines = text.splitlines()
-        count = LAYOUTS[name][0].count("\n") if name in LAYOUTS else 0 if name in {"histdata", "coinbase"} else 1
+        count = LAYOUTS[name][0].count("\n") if name in LAYOUTS else 0 if name == "coinbase" else 1
         head = "none" if not count else " / ".join(f"`{line}`".replace("\t", " ") for line in lines[:count])
         refusal = stated[name][2].removeprefix("refused: ") if name in REFUSED and name in stated else ""
         if name in REFUSED:
@@ -337,6 +354,11 @@ def test_levels_of_several_tickers(tmp_path: Path) -> None:
         ("Date,Time,Close\n2023-01-01,00:00,1\n2023-01-01,01:00,2\n", ("Close",), HOURS[:2]),
         ("date,time,close\n2023-01-01,00:00:00,1\n2023-01-01,01:00:00,2\n", ("close",), HOURS[:2]),
         ("date,close\n20240102,1\n20240103,2\n", ("close",), DAYS[:2]),
+        # Of several numbers with commas one that has no other reading tells that they are decimal ones.
+        ("date;a;b\n2024-01-02;1,234;1\n2024-01-03;0,5;2\n", ("a", "b"), DAYS[:2]),
+        ('date;"a, b";c\n2024-01-02;1;1\n2024-01-03;2;2\n', ("a, b", "c"), DAYS[:2]),
+        ("date|name|close\n2024-01-02|3M, Inc|1\n2024-01-03|3M, Inc|2\n", ("3M, Inc",), DAYS[:2]),
+        ("date\tclose\r\n2024/01/02\t1\r\n2024/01/03\t2\r\n", ("close",), DAYS[:2]),
     ],
 )  # fmt: skip
 def test_series_and_their_times(tmp_path: Path, text: str, channels: tuple[str, ...], times: list[str]) -> None:
@@ -344,6 +366,36 @@ def test_series_and_their_times(tmp_path: Path, text: str, channels: tuple[str, 
     assert table.channels == channels
     assert table.times is not None
     assert table.times.tolist() == np.array(times, dtype="datetime64[ns]").tolist()
+
+
+ZONES = ("EST the whole year (UTC-5)", "in its broker's zone", "its broker's, the latter's EST", "no zone")
+"""What is said of the zone of times."""
+
+
+def test_decimal_commas_become_points(tmp_path: Path) -> None:
+    table = read(tmp_path, "2024-01-02;10,5;12,25;9,125;11,0;100\n2024-01-03;11,0;13,0;10,5;12,0;200\n")
+    assert cells(bars_table(table, "x")) == [[10.5, 12.25, 9.125, 11, 100], [11, 13, 10.5, 12, 200]]
+    assert table.steps[:2] == ("cells are separated by semicolons", "commas in numbers read as decimal ones")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LAYOUTS["histdata"][1], ["EST the whole year (UTC-5)", "no zone"]),
+        ("".join(LAYOUTS["metatrader"][:2]), ["in its broker's zone", "no zone"]),
+        ("".join(LAYOUTS["metatrader, daily"][:2]), ["in its broker's zone"]),
+        (LAYOUTS["histdata, metatrader"][1], ["its broker's, the latter's EST", "no zone"]),
+        ("".join(LAYOUTS["date and time"][:2]), ["no zone"]),
+        ("time,close\n2024-01-02 10:00,1\n2024-01-02 11:00Z,2\n", ["no zone"]),
+        ("time,close\n2024-01-02 10:00+01:00,1\n2024-01-02 11:00 UTC,2\n", []),
+        ("time,close\n2024-01-02 00:00:00,1\n2024-01-03 00:00:00,2\n", []),
+        ("".join(LAYOUTS["ccxt"][:2]), []),
+        ("".join(LAYOUTS["alpaca"][:2]), []),
+    ],
+)
+def test_times_without_a_zone_are_named(tmp_path: Path, text: str, said: list[str]) -> None:
+    steps = " | ".join(read(tmp_path, text).steps)
+    assert [words for words in ZONES if words in steps] == said
 
 
 @pytest.mark.parametrize(
@@ -355,8 +407,15 @@ def test_series_and_their_times(tmp_path: Path, text: str, channels: tuple[str, 
         ("1,2,3\n4,5,6\n", "its first row has values"),
         # Highs and lows that fit nowhere: the order of the columns cannot be told.
         ("2024-01-02,10,9,12,11,5\n2024-01-03,11,10,13,12,5\n", "its first row has values"),
-        ("20230101 000000;1;2;1;2;0\n", "separated by semicolons"),
-        ("<DATE>\t<TIME>\t<OPEN>\n2023.01.01\t00:00:00\t1\n", "separated by tabs"),
+        # One row, of which the order of its columns cannot be told.
+        ("20230101 000000;1;2;1;2;0\n", "its first row has values"),
+        # A comma that may stand between thousands, or before decimals.
+        ("date;close\n2024-01-02;1,234\n2024-01-03;1,250\n", r"'1,234' \(row 2\) may have a decimal comma or one"),
+        ("date;close\n2024-01-02;0.5\n2024-01-03;1,25\n", r"have commas \('1,25', row 3\) and points \('0.5', row 2"),
+        ("date\tclose\n2024-01-02\t1,234,567\n", r"'1,234,567' is no number, where tabs separate cells"),
+        ("date\tclose\n2024-01-02\t1.234,5\n", r"'1.234,5' is no number"),
+        ("date;close;\n2024-01-02;5\n", "line 2: 2 cells separated by semicolons, and 3 in the first row"),
+        ('date;close\n2024-01-02;"5\n', "line 2: unexpected end of data, where semicolons"),
         ("date,close\n02/01/2024,1\n", "not all are ISO dates"),
     ],
 )
@@ -562,7 +621,7 @@ def test_bars_a_year_come_from_the_dates(step: str, count: int, year: float) -> 
         (lambda t, x: (t, np.where(np.arange(300) % 50 == 7, 0.0, x)), "close is 0 in 6 rows"),
         (lambda t, x: (t, np.where(np.arange(300) == 7, -x, x)), "close is below 0 in 1 of 300 rows"),
         (lambda t, x: (np.where(np.arange(300) < 150, t + (np.arange(300) - 150) * np.timedelta64(23, "h"), t), x),
-         "the distance of rows changes from 1 days to 1 h"),
+         "the distance of rows changes from 1 day to 1 h at"),
     ],
 )  # fmt: skip
 def test_what_is_odd_is_said_once(change, said: str) -> None:
@@ -574,6 +633,56 @@ def test_what_is_odd_is_said_once(change, said: str) -> None:
              or "hole" in said]  # fmt: skip
     assert len(found) == 1
     assert re.search(said, found[0])
+
+
+def test_holes_of_two_frequencies_are_those_of_each() -> None:
+    hour = np.timedelta64(1, "h")
+    times = np.datetime64("2024-01-01", "ns") + np.concatenate([np.arange(200) * 24, 200 * 24 + np.arange(600)]) * hour
+    values = np.arange(801.0, 1601.0)[:, None]
+    said = (
+        "the distance of rows changes from 1 day to 1 h at 2024-07-19T00:00: rows of two frequencies are no one series"
+    )
+    assert oddities(times, ("close",), values) == (said,)
+    holed = np.delete(times, [*range(100, 110), *range(500, 503)])
+    first, second, last = oddities(holed, ("close",), values[: len(holed)])
+    assert last == said
+    assert (
+        first == "1 hole between rows that are usually 1 day apart; the longest, of 11 days, begins at 2024-04-09T00:00"
+    )
+    assert second == "1 hole between rows that are usually 1 h apart; the longest, of 4 h, begins at 2024-07-31T11:00"
+
+
+def test_a_move_is_like_a_split_where_it_stands_out() -> None:
+    """Two splits are told as such; of small yields, which often move as much, a move of three times is none."""
+    values = 100.0 * np.exp(np.cumsum(0.01 * np.random.default_rng(1).standard_normal(300)))
+    values[100:] /= 2.0
+    values[200:] /= 3.0
+    assert oddities(None, ("a",), values[:, None])[0].endswith("down at row 200, as a split would")
+    yields = 0.10 + 0.001 * np.random.default_rng(1).standard_normal(300)
+    yields[100:] /= 3.0
+    yields[200:] /= 1.8
+    (said,) = oddities(None, ("6m",), yields[:, None])
+    assert said.endswith("down at row 100")
+
+
+@pytest.mark.parametrize(
+    ("text", "channels", "values", "said"),
+    [
+        ("window,step,a\n1,0,3\n0,1,2\n0,0,1\n1,1,4\n", ("a",), [1, 2, 3, 4], "window, step; rows sorted by them"),
+        ("id,Window,Step,a\n0,0,0,1\n1,0,1,2\n2,1,0,3\n", ("a",), [1, 2, 3], ": id, window, step"),
+        ("node,score\n7,0.1\n3,0.2\n", ("score",), [0.2, 0.1], ": node; rows sorted by them"),
+        # What names no row, or is all that there is, is a series.
+        ("step,a\n1,3\n1,2\n", ("step", "a"), [1, 3, 1, 2], ""),
+        ("node,a\n0.5,3\n1,2\n", ("node", "a"), [0.5, 3, 1, 2], ""),
+        ("row,id\n1,3\n2,2\n", ("id",), [3, 2], ""),
+    ],
+)
+def test_numbers_of_rows_are_no_series(tmp_path: Path, text, channels, values, said: str) -> None:
+    table = read(tmp_path, text)
+    assert table.channels == channels
+    assert cells(table) == np.reshape(values, (-1, len(channels))).tolist()
+    assert said.lower() in " ".join(table.steps).lower()
+    assert any("as in a file of answers" in step for step in table.steps) is bool(said)
 
 
 def test_cells_without_a_value_are_counted_by_column() -> None:
