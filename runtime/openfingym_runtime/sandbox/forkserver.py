@@ -32,7 +32,7 @@ from openfingym_runtime.sandbox.first_steps import (
     spawn,
 )
 from openfingym_runtime.sandbox.inside import channel
-from openfingym_runtime.sandbox.python_view import PYTHON_PATH, PythonView
+from openfingym_runtime.sandbox.python_view import PYTHON_PATH, PythonView, agent_package
 
 VARIABLE: Final = "OPENFINGYM_WARM"
 COMMON: Final = ("numpy", "numpy.random", "openfingym_agent", "openfingym_agent.workspace", "openfingym_agent.forked")
@@ -55,6 +55,8 @@ START_TIMEOUT_S: Final = 60.0
 _JOBS_BEFORE: Final = 1
 """Jobs that start cold: a single one would wait for the fork server as long as it saves."""
 
+ANSWERING: Final = "answering.py"
+"""Module of the agent's client that the first process of a sandbox imports by its own name."""
 _MOST_FAILURES: Final = 5
 """Failures in a row after which a fork server is not used any more."""
 _ROOM_BYTES: Final = 4096
@@ -259,7 +261,11 @@ def _config(view: PythonView, modules: tuple[str, ...]) -> channel.Message:
     environment = program_environment(_NO_JOB, 0.0, PYTHON_PATH)
     return {
         **config,
-        "binds": [*view.binds, (str(INSIDE), "/agent/inside")],
+        "binds": [
+            *view.binds,
+            (str(INSIDE), "/agent/inside"),
+            (str(agent_package() / ANSWERING), f"/agent/{ANSWERING}"),
+        ],
         "serves": True,
         "environment": {**environment, "OPENFINGYM_ROOM": "x" * _ROOM_BYTES},
     }

@@ -157,15 +157,15 @@ def _first_process(link: socket.socket, near: socket.socket, program: int) -> No
         root = syscalls.clone_tree("/")
     orders, wake = await_orders(link, config["become"], accounting)
     with step("program"):
-        bounds = {name: config[name] for name in ("pids", "address_space_mb", "file_mb", "cpus")}
-        channel.send(near, {**orders, **bounds, "become": config["become"]}, (root, output))
-        # The program says nothing but what failed: if its end is closed without a word, it is about to run.
-        try:
-            failed, _none = channel.receive(near)
-        except EOFError:
-            pass
-        else:
-            raise RuntimeError(failed["problem"])
+        wanted = {"bounds": config["bounds"], "become": config["become"]}
+        channel.send(near, {**orders, **wanted}, (root, output))
+        # The program is about to run, and sends the descriptor of its calls that are to be answered; or it says what
+        # failed.
+        said, listeners = channel.receive(near)
+        if not listeners:
+            raise RuntimeError(said["problem"])
     near.close()
     os.close(output)
-    watch(link, launcher, wake, program)
+    # On the program's cores, since it works for the program.
+    os.sched_setaffinity(0, config["bounds"]["cpus"])
+    watch(link, launcher, wake, program, *listeners)
