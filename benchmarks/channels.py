@@ -49,7 +49,7 @@ def main() -> None:
     kinds = sys.argv[1:2] or ["docker", "cold", "warm"]
     names = sys.argv[2].split(",") if len(sys.argv) > 2 else None
     for kind in kinds:
-        for channel in (*signals.CLOSED, *signals.KNOWN):
+        for channel in (*signals.CLOSED, *signals.CLOSED_IN_SANDBOX, *signals.KNOWN):
             if names is None or channel.name in names:
                 measure(kind, channel)
 

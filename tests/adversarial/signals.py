@@ -388,6 +388,29 @@ def look():
     ),
 ]
 """Channels that both backends have closed."""
+CLOSED_IN_SANDBOX = [
+    Channel(
+        "proc_links",
+        """
+kept = []
+def show(bit):
+    for pid in kept:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+    kept.clear()
+    for _ in range(25 * bit):
+        if (pid := os.fork()) == 0:
+            time.sleep(60)
+            os._exit(0)
+        kept.append(pid)
+""",
+        """
+def look():
+    return os.stat("/proc").st_nlink
+""",
+    ),
+]
+"""Channels that are open in a container."""
 KNOWN = [
     Channel(
         "pipe_inode",

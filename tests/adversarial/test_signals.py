@@ -63,6 +63,12 @@ def test_nothing_comes_across(start: signals.Start, place: Path, channel: signal
     assert heard.bits_per_second == 0
 
 
+@pytest.mark.parametrize("start", STARTS[1:], indirect=True)
+@pytest.mark.parametrize("channel", signals.CLOSED_IN_SANDBOX, ids=lambda channel: channel.name)
+def test_nothing_comes_across_in_a_sandbox(start: signals.Start, place: Path, channel: signals.Channel) -> None:
+    test_nothing_comes_across(start, place, channel)
+
+
 @pytest.mark.sandbox
 @pytest.mark.parametrize("name", HARMLESS)
 def test_the_attack_works_where_nothing_keeps_programs_apart(place: Path, name: str) -> None:

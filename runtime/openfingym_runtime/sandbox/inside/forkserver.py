@@ -152,9 +152,9 @@ def _first_process(link: socket.socket, near: socket.socket, program: int) -> No
     config: dict[str, Any] = message
     with step("mounts"):
         shown = tuple((source, target, device, inode) for source, target, device, inode in config["shown"])
-        accounting = (*mounts.build_rollout(shown, config["program"], config["storage_mb"]), socket_monitor())
-        # A copy of the mounts that no namespace lists, for the program's root; see `confine.enter_unlisted_root`.
-        root = syscalls.clone_tree("/")
+        processes = config["bounds"]["processes"]
+        root, accounting = mounts.build_rollout(shown, config["program"], config["storage_mb"], processes=processes)
+        accounting = (*accounting, socket_monitor())
     orders, wake = await_orders(link, config["become"], accounting)
     with step("program"):
         wanted = {"bounds": config["bounds"], "become": config["become"]}

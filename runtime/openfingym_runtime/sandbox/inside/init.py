@@ -80,9 +80,8 @@ def _first_process(link: socket.socket, config: dict[str, Any], fds: tuple[int, 
             with step("loopback"):
                 loopback.start()
         with step("mounts"):
-            accounting = (*mounts.build(mounts.world_of(config)), socket_monitor())
-            # A copy of the mounts that no namespace lists, for the program's root; see `confine.enter_unlisted_root`.
-            root = syscalls.clone_tree("/")
+            root, accounting = mounts.build(mounts.world_of(config), processes=config["bounds"]["processes"])
+            accounting = (*accounting, socket_monitor())
         orders, wake = await_orders(link, config["become"], accounting)
         with step("program"):
             program, listener = _start(config, orders["environment"], output, root)
