@@ -97,18 +97,23 @@ CLOSED = [
         """
 page = mapped()
 value = ctypes.c_uint32.from_address(page).value
+about_to = threading.Event()
 def wait(give_up):
+    about_to.set()
     call(FUTEX, ctypes.c_void_p(page), 0, ctypes.c_uint32(value), ctypes.byref(give_up), None, 0)
 waiting = None
 def show(bit):
     global waiting
-    if bit:
-        waiting = threading.Thread(target=wait, args=(Wait(0, 50_000_000),))
-        waiting.start()
-        time.sleep(0.005)
-    elif waiting is not None:
+    if waiting is not None:
+        call(FUTEX, ctypes.c_void_p(page), 1, 1, None, None, 0)
         waiting.join()
         waiting = None
+    if bit:
+        about_to.clear()
+        waiting = threading.Thread(target=wait, args=(Wait(0, 200_000_000),))
+        waiting.start()
+        about_to.wait()
+        time.sleep(0.005)
 """,
         """
 page = mapped()
