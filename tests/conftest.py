@@ -161,6 +161,19 @@ def warm_start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return start
 
 
+@pytest.fixture
+def processes_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let programs read the files of ``/proc``, as a command line that somebody brought along may: they tell tests what
+    else a program has."""
+    from openfingym_runtime import docker_container
+    from openfingym_runtime.sandbox import launch
+
+    rights = launch.bounds
+    # Not the programs that find out whether others are confined.
+    monkeypatch.setattr(launch, "bounds", lambda job: rights(job) | {"processes": job.rollout_id != "probe"})
+    monkeypatch.setattr(docker_container, "command", lambda _job: ["brought"])
+
+
 @pytest.fixture(scope="session")
 def forked_programs() -> Iterator[str]:
     """The backend on which a program of ours starts soonest, for tests of what it answers: the sandbox with programs

@@ -34,10 +34,13 @@ them as a container's memory."""
 OPEN_FILES = 1024
 """Descriptors that one process may have open."""
 
-# It replaces the engine's own list, which it therefore repeats, and adds what reveals the host's hardware or kernel.
+# It replaces the engine's own list, which it therefore repeats, and adds what reveals the host's hardware or kernel,
+# and what counts something for all of the machine, as terminals do.
 MASKED = (
+    "/dev/pts",
     "/proc/acpi",
     "/proc/asound",
+    "/proc/buddyinfo",
     "/proc/bus",
     "/proc/cgroups",
     "/proc/cmdline",
@@ -53,15 +56,27 @@ MASKED = (
     "/proc/keys",
     "/proc/key-users",
     "/proc/latency_stats",
+    "/proc/loadavg",
     "/proc/locks",
+    "/proc/meminfo",
     "/proc/modules",
+    "/proc/pagetypeinfo",
     "/proc/partitions",
+    "/proc/pressure",
     "/proc/sched_debug",
+    "/proc/schedstat",
     "/proc/scsi",
+    "/proc/slabinfo",
+    "/proc/softirqs",
+    "/proc/stat",
+    "/proc/swaps",
+    "/proc/sys/fs",
     "/proc/sysrq-trigger",
     "/proc/timer_list",
     "/proc/timer_stats",
     "/proc/vmallocinfo",
+    "/proc/vmstat",
+    "/proc/zoneinfo",
     "/sys/block",
     "/sys/bus",
     "/sys/class",
@@ -99,7 +114,7 @@ def config(
     return {
         "Image": image,
         "Entrypoint": ["python3", FIRST_PROCESS, str(job.limits.timeout_s + OVERTIME_S)],
-        "Cmd": [],
+        "Cmd": command(job),
         "Env": environment(program_environment(job, deadline, PYTHON_PATH), image_environment),
         "User": f"{user}:{user}",
         "WorkingDir": "/work",
@@ -116,6 +131,12 @@ def config(
         "Labels": {OWNER_LABEL: owner_id(), ROLLOUT_LABEL: job.rollout_id},
         "HostConfig": _host_config(job, program, user),
     }
+
+
+def command(job: Job) -> list[str]:
+    """Further arguments of the container's first process."""
+    # Command lines that people bring along are made for a whole system, and some end if they cannot read /proc.
+    return [] if job.brought is None else ["brought"]
 
 
 def environment(ours: Mapping[str, str], image_environment: Sequence[str]) -> list[str]:

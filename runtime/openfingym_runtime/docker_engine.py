@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ TIMEOUT_S = 120
 """Longest wait for one answer of the engine; under load, creating a container takes seconds."""
 UNIX = "unix://"
 DEFAULT_HOST = "unix:///var/run/docker.sock"
+OLDEST_KERNEL = (5, 0)
+"""First Linux on which a process can answer another's system calls."""
 
 
 def _host() -> str:
@@ -93,6 +96,12 @@ def require(info: dict[str, Any]) -> None:
     if not any("name=seccomp" in option for option in info.get("SecurityOptions") or ()):
         raise BackendUnavailableError(
             "the engine cannot filter system calls; use one built with seccomp on a kernel that has it"
+        )
+    kernel = str(info.get("KernelVersion"))
+    if tuple(map(int, re.findall(r"\d+", kernel)[:2])) < OLDEST_KERNEL:
+        raise BackendUnavailableError(
+            f"the engine's kernel is {kernel}; a container's first process answers some system calls in the kernel's "
+            "place, for which it must be Linux 5.0 or later"
         )
     limits = {"MemoryLimit": "memory", "PidsLimit": "processes", "CpuCfsQuota": "CPU time"}
     missing = [what for key, what in limits.items() if not info.get(key)]

@@ -15,6 +15,7 @@ from openfingym_runtime.sandbox.inside import arguments
 
 AF_UNIX, AF_INET = 1, 2
 SOCK_STREAM, SOCK_TYPE = 1, 0xF
+HUGE_PAGES = 0x40000
 NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET."""
 
@@ -22,7 +23,7 @@ FILES = """
 access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fallocate fchdir
 fchmod fchmodat fchmodat2 fchown fchownat fdatasync fgetxattr flistxattr fremovexattr fsetxattr fstat fstatfs fsync
 ftruncate futimesat getcwd getdents getdents64 getxattr lchown lgetxattr link linkat listxattr llistxattr lremovexattr
-lseek lsetxattr lstat memfd_create mkdir mkdirat mknod mknodat newfstatat open openat openat2 pread64 preadv pwrite64
+lseek lsetxattr lstat mkdir mkdirat mknod mknodat newfstatat open openat openat2 pread64 preadv pwrite64
 pwritev pwritev2 read readahead readlink readlinkat readv removexattr rename renameat renameat2 rmdir sendfile
 setxattr splice stat statfs statx symlink symlinkat sync sync_file_range syncfs tee truncate umask unlink unlinkat
 utime utimensat utimes vmsplice write writev
@@ -32,12 +33,12 @@ epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd
 pselect6 select signalfd signalfd4 timerfd_create timerfd_gettime timerfd_settime
 """
 MEMORY = """
-brk get_mempolicy madvise membarrier mlock mlock2 mlockall mmap mprotect mremap mseal msync munlock munlockall munmap
+brk madvise membarrier mlock mlock2 mlockall mprotect mremap mseal msync munlock munlockall munmap
 pkey_alloc pkey_free pkey_mprotect
 """
 PROCESSES = """
 alarm arch_prctl capget capset clock_getres clock_gettime clock_nanosleep execve execveat exit exit_group fork futex
-futex_requeue futex_wait futex_waitv futex_wake get_robust_list getcpu getegid geteuid getgid getgroups getitimer
+get_robust_list getcpu getegid geteuid getgid getgroups getitimer
 getpgid getpgrp getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid gettid
 gettimeofday getuid ioprio_get kill landlock_add_rule landlock_create_ruleset landlock_restrict_self nanosleep pause
 pidfd_open pidfd_send_signal prctl restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo
@@ -112,6 +113,8 @@ def profile(*, tcp: bool = False) -> str:
         *(_allow(["fadvise64"], _equals(3, advice)) for advice in range(6) if advice != arguments.ADVICE_IGNORED),
         _granted(["fadvise64"], _equals(3, arguments.ADVICE_IGNORED)),
         _allow(["preadv2"], _without(5, arguments.CACHED_ONLY)),
+        # The machine's huge pages are few, and everybody takes from the same.
+        _allow(["mmap"], _without(3, HUGE_PAGES)),
         *(_allow([name], _equals(place, 0)) for name, place in own_process.items()),
         *_sockets(tcp=tcp),
         _allow(["clone"], _without(0, NEW_NAMESPACES)),

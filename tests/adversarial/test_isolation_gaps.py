@@ -115,6 +115,7 @@ def said(outcome: Outcome) -> object:
     return json.loads(outcome.output.decode().splitlines()[-1])
 
 
+@pytest.mark.usefixtures("processes_shown")
 def test_what_a_program_does_to_shared_inodes_no_other_sees(backend: Backend, job: Job, home: Path) -> None:
     other = home / "other"
     other.mkdir()
@@ -169,6 +170,7 @@ def test_buffers_are_bounded_without_a_control_group(job: Job, monkeypatch: pyte
     assert_bounded(select("sandbox", trusted=False), job, way)
 
 
+@pytest.mark.usefixtures("processes_shown")
 def test_a_program_cannot_touch_the_process_that_runs_it(backend: Backend, treasury: BuiltPackage, home: Path) -> None:
     """Signals are kept off by Landlock, from Linux 6.12 on; before, they end the sender's own workspace and no more."""
     attack = f"SIGNALS = {landlock.abi_version() >= 6}\n{SERVER_ATTACKS}"
@@ -198,6 +200,7 @@ print(json.dumps("\\n".join(texts)))
 """
 
 
+@pytest.mark.usefixtures("processes_shown")
 def test_no_folder_of_the_host_is_told(backend: Backend, job: Job) -> None:
     text = str(said(backend.run(replace(job, program=LOOK, gate_directory=job.task_files["data"]))))
     told = [line for line in text.splitlines() if "alice" in line]

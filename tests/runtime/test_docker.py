@@ -139,6 +139,7 @@ def test_the_numerical_libraries_work(backend, make_job):
 @pytest.mark.parametrize(
     "path", [pytest.param(path, id=path.stem) for path in HOSTILE if path.stem not in LIMITED | {"walk"}]
 )
+@pytest.mark.usefixtures("processes_shown")
 def test_hostile_programs_are_contained(backend, make_job, upstream, keeper, path):
     with keeper.open(rollout_id="r-test", token="t") as gate:
         outcome = backend.run(
@@ -228,6 +229,7 @@ def planted(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENFINGYM_TEST_TRUTH", ",".join(map(repr, SECRET)))
 
 
+@pytest.mark.usefixtures("processes_shown")
 def test_a_walk_through_everything_visible_finds_no_hidden_row(backend, make_job, keeper, task_files, planted):
     (task_files["data"].parent / "needles.bin").write_bytes(needles(FINGERPRINTS))
     task_files["needles.bin"] = task_files["data"].parent / "needles.bin"
@@ -240,6 +242,7 @@ def test_a_walk_through_everything_visible_finds_no_hidden_row(backend, make_job
     assert not any(row in outcome.output for row in FINGERPRINTS)
 
 
+@pytest.mark.usefixtures("processes_shown")
 def test_the_walk_does_find_a_row_that_leaks(backend, make_job, task_files):
     (task_files["data"].parent / "needles.bin").write_bytes(needles(FINGERPRINTS))
     task_files["needles.bin"] = task_files["data"].parent / "needles.bin"
@@ -353,6 +356,7 @@ GOOD = {
     "PidsLimit": True,
     "CpuCfsQuota": True,
     "SwapLimit": True,
+    "KernelVersion": "6.1.0",
 }
 
 

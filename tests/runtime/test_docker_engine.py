@@ -15,6 +15,7 @@ CAPABLE = {
     "SwapLimit": True,
     "PidsLimit": True,
     "CpuCfsQuota": True,
+    "KernelVersion": "5.10.0-28-cloud-amd64",
 }
 
 
@@ -31,3 +32,10 @@ def test_an_engine_elsewhere_is_refused(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "ssh://somebody@elsewhere")
     with pytest.raises(BackendUnavailableError, match="on this machine"):
         require(CAPABLE)
+
+
+@pytest.mark.parametrize("version", ["4.19.0-26-amd64", ""])
+def test_a_kernel_on_which_no_process_answers_anothers_calls_is_refused(monkeypatch, version):
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    with pytest.raises(BackendUnavailableError, match="must be Linux"):
+        require(CAPABLE | {"KernelVersion": version})

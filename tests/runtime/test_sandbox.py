@@ -80,6 +80,7 @@ def test_a_signal_is_a_negative_exit_code(run: Callable[[str], Outcome]) -> None
     assert run("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)").exit_code == -11
 
 
+@pytest.mark.usefixtures("processes_shown")
 def test_the_program_holds_no_rights(report: Callable[[str], object]) -> None:
     status = report(
         "print(json.dumps(dict(line.rstrip('\\n').split(':\\t', 1) for line in open('/proc/self/status') if ':\\t' in "
@@ -154,6 +155,7 @@ def test_task_files_are_there_and_read_only(run: Callable[[str], Outcome]) -> No
     assert outcome.output == b"forecast 1,2,3 ['data', 'instruction.md']\n"
 
 
+@pytest.mark.usefixtures("processes_shown")
 def test_only_listed_mounts_and_no_host_process(report: Callable[[str], object]) -> None:
     seen = report("""
         places = ["/", "/work", "/tmp", "/dev/shm", "/proc", "/task", "/agent", "/usr", "/dev/null", "/run/openfingym",

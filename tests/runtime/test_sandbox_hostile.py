@@ -67,7 +67,7 @@ def abstract_socket() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.usefixtures("abstract_socket")
+@pytest.mark.usefixtures("abstract_socket", "processes_shown")
 def test_hostile_program_is_contained(job: Job, name: str) -> None:
     limits = replace(LIMITS, timeout_s=2) if name == "never_end" else LIMITS
     outcome = SandboxBackend().run(replace(job, program=(FOLDER / f"{name}.py").read_text(), limits=limits))
@@ -80,6 +80,7 @@ def test_hostile_program_is_contained(job: Job, name: str) -> None:
     assert len(outcome.output) <= LIMITS.output_bytes
 
 
+@pytest.mark.usefixtures("processes_shown")
 def test_the_walk_would_find_a_fingerprint(job: Job, secrets: tuple[bytes, ...]) -> None:
     """The search itself works: a needle put where the program may see it is found."""
     (job.task_files["data"] / "leak.bin").write_bytes(b"xx" + secrets[0] + b"yy")

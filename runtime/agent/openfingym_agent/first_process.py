@@ -1,5 +1,5 @@
-"""The first process of a container, run as ``first_process.py SECONDS``: runs the agent's program in a child, and ends
-with it.
+"""The first process of a container, run as ``first_process.py SECONDS [brought]``: runs the agent's program in a child,
+answers some of its system calls, and ends with it.
 
 When it ends the kernel ends everything else in the container. It ends when the program does; when its standard input
 closes, whose other end the launcher holds, so that a launcher that is killed takes the container along; when the engine
@@ -7,17 +7,21 @@ asks it to; and after ``SECONDS`` in any case. A program cannot kill or stop the
 namespace; nor can it change this one's memory.
 """
 
-# Every program waits for these imports. ``signal`` and ``ctypes`` are made of them, and would take longer than all the
+# Every program waits for these imports. ``signal`` and ``socket`` are made of them, and would take longer than all the
 # rest.
-import _ctypes
 import _signal  # type: ignore[import-not-found]  # it has no stub
+import _socket
+import ctypes
 import os
 import select
+import struct
 import sys
 import time
 
 # From the folder of this file, without all that its package would import.
+from answering import Answers, install  # type: ignore[import-not-found]
 from as_main import run_as_main  # type: ignore[import-not-found]
+from hiding import hide_processes  # type: ignore[import-not-found]
 
 PROGRAM = "/agent/program.py"
 PR_SET_DUMPABLE = 4
@@ -38,19 +42,37 @@ def main() -> None:
     _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in WATCHED:
         _signal.signal(number, lambda _number, _frame: None)
+    near, far = _socket.socketpair()
     program = os.fork()
     if program == 0:
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGINT, interrupted)
-        os.close(woken)
-        os.close(wake)
+        for descriptor in (woken, wake, near.detach()):
+            os.close(descriptor)
         _prepare()
+        if "brought" not in sys.argv:
+            hide_processes()
+        # Last of all, since what is to be answered waits for the first process.
+        listener = install()
+        far.sendmsg([b"l"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", listener))])
+        far.close()
+        os.close(listener)
         return
+    far.close()
+    listener = _received(near)
+    answers = Answers(listener)
     poll = select.poll()
-    poll.register(0, select.POLLIN)
-    poll.register(woken, select.POLLIN)
+    for descriptor in (0, woken, listener):
+        poll.register(descriptor, select.POLLIN)
     while (left := stop_at - time.monotonic()) > 0:
-        ready = {descriptor for descriptor, _event in poll.poll(1000 * left + 1)}
+        patience = answers.patience_ms
+        events = dict(poll.poll(min(1000 * left + 1, 1000 * left + 1 if patience is None else patience)))
+        ready = set(events)
+        if events.get(listener, 0) & select.POLLIN:
+            answers.answer()
+        elif listener in ready:
+            poll.unregister(listener)  # nobody is left who could call
+        answers.look()
         # The end of standard input: the launcher is gone.
         if 0 in ready and not os.read(0, 4096):
             break
@@ -62,10 +84,18 @@ def main() -> None:
 
 def _set_dumpable(value: int) -> None:
     """Set whether other processes of this user may look into this one and change it."""
-    loaded = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # no name: what the process has already
-    prctl = _ctypes.dlsym(loaded, "prctl")
-    if _ctypes.call_function(prctl, (PR_SET_DUMPABLE, value, 0, 0, 0)):
+    if ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, value, 0, 0, 0):
         raise OSError("prctl refused to change what may look into this process")
+
+
+def _received(near: _socket.socket) -> int:
+    """The descriptor of the program's calls; without one, the program has ended before it began, and so does this."""
+    said, received, _flags, _address = near.recvmsg(1, _socket.CMSG_SPACE(4))
+    near.close()
+    if not said:
+        _pid, status = os.waitpid(-1, 0)
+        os._exit(os.waitstatus_to_exitcode(status) or 1)
+    return int(struct.unpack("i", received[0][2])[0])
 
 
 def _prepare() -> None:

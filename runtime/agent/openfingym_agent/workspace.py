@@ -24,7 +24,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -196,13 +196,18 @@ def _run(link: socket.socket, request: dict[str, Any]) -> Answer:
     killed_before = _out_of_memory_kills()
     # The agent's own modules in /work are searched after the installed ones.
     environment = request["environment"] | {"PYTHONPATH": f"{os.environ['PYTHONPATH']}:{WORK}"}
-    pid, pipe = _fork(path, environment)
     output = bytearray()
-    try:
+    with _woken_by_children() as woken:
+        pid, pipe = _fork(path, environment)
+        stop_at = time.monotonic() + float(request["timeout_s"])
         try:
-            ended_by = _watch(link, pid, pipe, time.monotonic() + float(request["timeout_s"]), output, limit)
+            ended_by = _watch(link, pid, woken, pipe, stop_at, output, limit)
+        except BaseException:
+            os.close(pipe)
+            raise
         finally:
             exit_code = _end_all(pid)
+    try:
         # All writers are gone, so this reads what the pipe still holds and then ends.
         while len(output) <= limit and (chunk := os.read(pipe, CHUNK)):
             output += chunk
@@ -223,6 +228,24 @@ def _run(link: socket.socket, request: dict[str, Any]) -> Answer:
         "exit_code": exit_code if ended_by == "exit" else None,
         "output": base64.b64encode(output[:limit]).decode(),
     }
+
+
+@contextlib.contextmanager
+def _woken_by_children() -> Iterator[int]:
+    """A descriptor that becomes readable when a child ends: a handle of the program, which its filter of system calls
+    refuses, would be numbered through the whole machine.
+    """
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    # The forked program leaves by this way, too.
+    try:
+        yield woken
+    finally:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, before)
+        os.close(woken)
+        os.close(wake)
 
 
 def _fork(path: Path, environment: dict[str, str]) -> tuple[int, int]:
@@ -255,39 +278,39 @@ def _die_first() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
-def _watch(link: socket.socket, pid: int, pipe: int, stop_at: float, output: bytearray, limit: int) -> str:
+def _watch(link: socket.socket, pid: int, woken: int, pipe: int, stop_at: float, output: bytearray, limit: int) -> str:
     """Collect output until the program ends or passes a limit, and return which of these it was.
 
     Args:
         link: the host's connection; when it hangs up, everything ends.
         pid: process id of the program.
+        woken: descriptor that is readable when a child may have ended.
         pipe: descriptor to read the program's output from.
         stop_at: value of ``time.monotonic()`` at which the program's time is over.
         output: receives the output.
         limit: most bytes of output.
     """
-    end = os.pidfd_open(pid)
-    try:
-        poll = select.poll()
-        for descriptor, events in ((end, select.POLLIN), (pipe, select.POLLIN), (link.fileno(), select.POLLRDHUP)):
-            poll.register(descriptor, events)
-        while (left := stop_at - time.monotonic()) > 0:
-            ready = {descriptor for descriptor, _events in poll.poll(1000 * left + 1)}
-            if link.fileno() in ready:
-                os._exit(0)  # the host is gone; the namespace's first process ends the rest
-            if end in ready:
-                return "exit"
-            if pipe in ready:
-                chunk = os.read(pipe, CHUNK)
-                output += chunk
-                # All writers are gone, and the pipe would be ready for ever; the program itself may go on.
-                if not chunk:
-                    poll.unregister(pipe)
-                if len(output) > limit:
-                    return "output"
-        return "timeout"
-    finally:
-        os.close(end)
+    poll = select.poll()
+    for descriptor, events in ((woken, select.POLLIN), (pipe, select.POLLIN), (link.fileno(), select.POLLRDHUP)):
+        poll.register(descriptor, events)
+    while (left := stop_at - time.monotonic()) > 0:
+        # Left to be waited for, so that nothing else gets its number before everything has ended.
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+            return "exit"
+        ready = {descriptor for descriptor, _events in poll.poll(1000 * left + 1)}
+        if link.fileno() in ready:
+            os._exit(0)  # the host is gone; the namespace's first process ends the rest
+        if woken in ready:
+            os.read(woken, CHUNK)
+        if pipe in ready:
+            chunk = os.read(pipe, CHUNK)
+            output += chunk
+            # All writers are gone, and the pipe would be ready for ever; the program itself may go on.
+            if not chunk:
+                poll.unregister(pipe)
+            if len(output) > limit:
+                return "output"
+    return "timeout"
 
 
 def _end_all(pid: int) -> int:

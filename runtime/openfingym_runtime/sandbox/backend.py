@@ -26,14 +26,24 @@ OLDEST_KERNEL: Final = (5, 14)
 """First Linux that counts processes per user namespace; Landlock came with 5.13."""
 MACHINES: Final = ("aarch64", "x86_64")
 
-# Ends with status 0 if it is confined: no capability is left, none can be won back, system calls are filtered (2), and
-# the user is 65534 in every sense.
+# Ends with status 0 if it is confined: no capability is left, none can be won back, system calls are filtered (2), the
+# user is 65534 in every sense, and no process is to be seen.
 _PROBE: Final = """
-status = dict(line.split(":", 1) for line in open("/proc/self/status"))
-found = {key: status[key].strip() for key in ("Uid", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")}
-expected = dict.fromkeys(("CapPrm", "CapEff", "CapBnd"), "0" * 16) | {"NoNewPrivs": "1", "Seccomp": "2"}
-wrong = {key: found[key] for key, value in expected.items() if found[key] != value}
-raise SystemExit(f"not confined: {wrong}" if wrong or set(found["Uid"].split()) != {"65534"} else 0)
+import ctypes, os
+libc = ctypes.CDLL(None)
+capget = {"x86_64": 125, "aarch64": 90}[os.uname().machine]
+header, held = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(*[1] * 6)
+found = {
+    "capabilities": [libc.syscall(capget, header, held), *held],
+    "bounding set": sum(libc.prctl(23, number, 0, 0, 0) > 0 for number in range(64)),
+    "no new privileges": libc.prctl(39, 0, 0, 0, 0),
+    "filter": libc.prctl(21, 0, 0, 0, 0),
+    "users": {*os.getresuid(), *os.getresgid()},
+    "processes": os.listdir("/proc"),
+}
+expected = {"capabilities": [0] * 7, "bounding set": 0, "no new privileges": 1, "filter": 2, "users": {65534}}
+wrong = {key: found[key] for key, value in (expected | {"processes": []}).items() if found[key] != value}
+raise SystemExit(f"not confined: {wrong}" if wrong else 0)
 """
 _PROBE_LIMITS: Final = Limits(timeout_s=30, memory_mb=512, cpus=1, pids=16, storage_mb=1, output_bytes=1 << 16)
 

@@ -14,13 +14,13 @@ from typing import Final
 from openfingym.errors import RuntimeFailureError
 from openfingym_runtime.sandbox.inside import channel
 from openfingym_runtime.sandbox.inside.confine import PROGRAM_ID
-from openfingym_runtime.sandbox.python_view import PythonView
+from openfingym_runtime.sandbox.python_view import PythonView, agent_package
 
 PROGRAM: Final = "/agent/program.py"
 """Path of the program inside of a sandbox."""
 INSIDE: Final = Path(__file__).resolve().parent / "inside"
 """Folder of the modules that run behind the launcher."""
-_BOOTSTRAP: Final = "import sys; sys.path.append(sys.argv[2]); from inside.init import main; main(int(sys.argv[1]))"
+_BOOTSTRAP: Final = "import sys; sys.path += sys.argv[2:]; from inside.init import main; main(int(sys.argv[1]))"
 # The names of the program's user and group; to look them up would fail without.
 _ACCOUNTS: Final = {
     "/etc/passwd": f"nobody:x:{PROGRAM_ID}:{PROGRAM_ID}:nobody:/work:/usr/sbin/nologin\n",
@@ -50,7 +50,8 @@ class SetupError(RuntimeFailureError):
 def spawn(far: socket.socket) -> subprocess.Popen[bytes]:
     """Start the process that builds a sandbox, with ``far`` as its end of the channel to the launcher."""
     # Isolated and without `site`, so that nothing of the user's environment or packages runs in this process.
-    command = [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, str(far.fileno()), str(INSIDE.parent)]
+    folders = (str(INSIDE.parent), str(agent_package()))
+    command = [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, str(far.fileno()), *folders]
     null = subprocess.DEVNULL
     return subprocess.Popen(
         command,

@@ -32,7 +32,7 @@ from openfingym_runtime.sandbox.first_steps import (
     spawn,
 )
 from openfingym_runtime.sandbox.inside import channel
-from openfingym_runtime.sandbox.python_view import PYTHON_PATH, PythonView
+from openfingym_runtime.sandbox.python_view import PYTHON_PATH, PythonView, agent_package
 
 VARIABLE: Final = "OPENFINGYM_WARM"
 COMMON: Final = ("numpy", "numpy.random", "openfingym_agent", "openfingym_agent.workspace", "openfingym_agent.forked")
@@ -55,10 +55,10 @@ START_TIMEOUT_S: Final = 60.0
 _JOBS_BEFORE: Final = 1
 """Jobs that start cold: a single one would wait for the fork server as long as it saves."""
 
+ANSWERING: Final = "answering.py"
+"""Module of the agent's client that the first process of a sandbox imports by its own name."""
 _MOST_FAILURES: Final = 5
 """Failures in a row after which a fork server is not used any more."""
-_ROOM_BYTES: Final = 4096
-"""Bytes that the environment of a program may be longer than the fork server's."""
 # `serve` returns in the processes that are to be programs only.
 _PROGRAM: Final = """
 from inside.forkserver import serve
@@ -254,14 +254,16 @@ def _forget() -> None:
 def _config(view: PythonView, modules: tuple[str, ...]) -> channel.Message:
     program = _PROGRAM.format(modules=modules, program=PROGRAM)
     config = base_config(view, 1, {PROGRAM: program})
-    # What Python reads of it at its start, such as PYTHONPATH, is the same for every program. A program's own takes its
-    # place in /proc/self/environ, which cannot become longer, so room is left there.
-    environment = program_environment(_NO_JOB, 0.0, PYTHON_PATH)
     return {
         **config,
-        "binds": [*view.binds, (str(INSIDE), "/agent/inside")],
+        "binds": [
+            *view.binds,
+            (str(INSIDE), "/agent/inside"),
+            (str(agent_package() / ANSWERING), f"/agent/{ANSWERING}"),
+        ],
         "serves": True,
-        "environment": {**environment, "OPENFINGYM_ROOM": "x" * _ROOM_BYTES},
+        # What Python reads of it at its start, such as PYTHONPATH, is the same for every program.
+        "environment": program_environment(_NO_JOB, 0.0, PYTHON_PATH),
     }
 
 

@@ -212,7 +212,7 @@ def _config(job: Job, view: PythonView) -> channel.Message:
     base = base_config(view, job.limits.storage_mb, {PROGRAM: job.program})
     binds, tcp = [*view.binds, *_task_binds(job)], job.brought is not None
     if job.brought is None:
-        return {**base, "binds": binds, "tcp": tcp, **_bounds(job)}
+        return {**base, "binds": binds, "tcp": tcp, **_rights(job)}
     tools = shell_tools(job.brought)
     # A file that both show, such as the C library, is mounted once.
     places = {inside for _real, inside in binds}
@@ -220,13 +220,13 @@ def _config(job: Job, view: PythonView) -> channel.Message:
     # Last, since nothing else is shown inside of it.
     binds.append((str(job.brought), BROUGHT))
     links = [*python_links(view), *tools.links]
-    return {**base, "binds": binds, "links": links, "tcp": tcp, **_bounds(job)}
+    return {**base, "binds": binds, "links": links, "tcp": tcp, **_rights(job)}
 
 
 def _rollout(job: Job) -> channel.Message:
     """The configuration for a fork: the files of the rollout, and which files exactly they are."""
     shown = [(source, target, *_identity(source)) for source, target in _task_binds(job)]
-    return {"shown": shown, "program": job.program, "storage_mb": job.limits.storage_mb, **_bounds(job)}
+    return {"shown": shown, "program": job.program, "storage_mb": job.limits.storage_mb, **_rights(job)}
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -235,7 +235,12 @@ def _identity(path: str) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _bounds(job: Job) -> channel.Message:
+def _rights(job: Job) -> channel.Message:
+    return {"become": own_user() if os.geteuid() == 0 else None, "bounds": bounds(job)}
+
+
+def bounds(job: Job) -> channel.Message:
+    """The fields of `openfingym_runtime.sandbox.inside.confine.Bounds` for a job."""
     limits = job.limits
     available = sorted(os.sched_getaffinity(0))
     # Sandboxes are dealt out over the cores in turn, so that those that run at once do not share a few.
@@ -247,7 +252,9 @@ def _bounds(job: Job) -> channel.Message:
         "pids": limits.pids,
         "address_space_mb": limits.memory_mb + ADDRESS_SPACE_MARGIN_MB,
         "cpus": sorted({available[(first + place) % len(available)] for place in range(limits.cpus)}),
-        "become": own_user() if os.geteuid() == 0 else None,
+        "tcp": job.brought is not None,
+        # Command lines that people bring along are made for a whole system, and some end if they cannot.
+        "processes": job.brought is not None,
     }
 
 

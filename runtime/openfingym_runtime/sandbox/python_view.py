@@ -76,7 +76,7 @@ def python_view() -> PythonView:
         hidden += [str(folder / name) for name in _SITE_FOLDERS]
     binds |= {inside: str(real) for inside, real in libraries.items()}
     binds |= {path: os.path.realpath(path) for path in _SYSTEM_DATA if Path(path).exists()}
-    binds |= {**packages, f"{SITE}/{AGENT_PACKAGE}": str(_agent_package())}
+    binds |= {**packages, f"{SITE}/{AGENT_PACKAGE}": str(agent_package())}
     _check_readable(binds.values())
     # Folders before what is shown inside of them.
     pairs = tuple(sorted(((real, inside) for inside, real in binds.items()), key=lambda pair: pair[1].count("/")))
@@ -91,7 +91,7 @@ def _standard_library() -> list[Path]:
     return sorted(folder for folder in folders if folder.is_dir())
 
 
-def _agent_package() -> Path:
+def agent_package() -> Path:
     """Folder of the agent's client: inside an installed wheel, or beside this package in a checkout."""
     runtime = Path(__file__).resolve().parents[1]
     places = (runtime / "_image" / "runtime" / "agent" / AGENT_PACKAGE, runtime.parent / "agent" / AGENT_PACKAGE)

@@ -95,6 +95,7 @@ KeyError: 'k'
 }
 
 
+@pytest.mark.usefixtures("processes_shown")
 def test_a_program_finds_what_a_fresh_interpreter_finds(opened: Open) -> None:
     async def scenario() -> None:
         async with opened() as space:

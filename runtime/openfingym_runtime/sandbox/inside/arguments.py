@@ -20,6 +20,7 @@ FCNTL_GRANTED: Final = (6, 7, 37, 38)
 """F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW: these report success and take no lock, as ``flock`` does. So whatever
 locks its own files in ``/work``, such as SQLite, still works, but locks exclude nobody."""
 IOCTL_ALLOWED: Final = (
+    0xC0502100, 0xC0182101,  # SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND: of the first process in a container
     0x5401, 0x5402, 0x5403, 0x5404, 0x5409, 0x540A, 0x540B,  # TCGETS, TCSETS, TCSETSW, TCSETSF, TCSBRK, TCXONC, TCFLSH
     0x540E, 0x540F, 0x5410, 0x5411, 0x5413, 0x5414,  # TIOCSCTTY, TIOCGPGRP, TIOCSPGRP, TIOCOUTQ, TIOCGWINSZ, TIOCSWINSZ
     0x541B, 0x5421, 0x5422, 0x5429, 0x5441,  # FIONREAD, FIONBIO, TIOCNOTTY, TIOCGSID, TIOCGPTPEER
@@ -30,8 +31,9 @@ IOCTL_ALLOWED: Final = (
 """Requests to descriptors and terminals. File systems have others, which change or show what all their users share."""
 ADVICE_IGNORED: Final = 4
 """POSIX_FADV_DONTNEED, which drops a file's pages from the cache for everybody."""
-CACHED_ONLY: Final = 8
-"""RWF_NOWAIT, which shows whether somebody has read a page."""
+CACHED_ONLY: Final = 0xFFFFFFFF
+"""Flags of ``preadv2``: RWF_NOWAIT shows whether somebody has read a page, RWF_DONTCACHE does it without leaving a
+trace, and nobody misses the others."""
 OWN_PROCESS: Final = {
     "ioprio_set": 1,
     "prlimit64": 0,

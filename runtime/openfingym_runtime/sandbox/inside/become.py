@@ -4,13 +4,13 @@ new interpreter would find it.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import socket
 import sys
-from pathlib import Path
 from typing import Any, Final
+
+from answering import install  # type: ignore[import-not-found]  # see `watching`
 
 from . import channel, confine
 from .reporting import FAILED
@@ -36,11 +36,15 @@ def confined(link: int) -> None:
         channel_to_first = socket.socket(fileno=3)
         os.set_inheritable(3, False)
         confine.drop_capabilities(orders["become"])
-        bounds = confine.Bounds(orders["pids"], orders["address_space_mb"], orders["file_mb"], tuple(orders["cpus"]))
+        bounds = confine.Bounds(**orders["bounds"])
         confine.confine(bounds, 4, executes=False)
         _own_input()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _renew(orders["environment"], len(bounds.cpus))
+        # Last of all, since what is to be answered waits for the first process.
+        listener = install()
+        channel.send(channel_to_first, {}, (listener,))
+        os.close(listener)
     except EOFError:
         os._exit(FAILED)
     except BaseException as error:
@@ -73,7 +77,6 @@ def _renew(environment: dict[str, str], cpus: int) -> None:
     """Replace what differs between programs: environment, cached folders, random numbers, threads."""
     os.environ.clear()
     os.environ.update(environment)
-    _show_environment(environment)
     for name in list(sys.path_importer_cache):
         if name.startswith(FOLDERS):
             del sys.path_importer_cache[name]
@@ -82,17 +85,6 @@ def _renew(environment: dict[str, str], cpus: int) -> None:
     if cpus != 1 and "threadpoolctl" in sys.modules:
         sys.modules["threadpoolctl"].threadpool_limits(cpus)
     # A new interpreter would not have imported the modules of this folder.
-    own = __name__.partition(".")[0]
-    for name in [name for name in sys.modules if name.partition(".")[0] == own]:
+    own = {__name__.partition(".")[0], install.__module__}
+    for name in [name for name in sys.modules if name.partition(".")[0] in own]:
         del sys.modules[name]
-
-
-def _show_environment(environment: dict[str, str]) -> None:
-    """Make ``/proc/self/environ`` show these variables, as far as there is room, in place of the fork server's."""
-    # Fields 50 and 51 of proc(5): where in memory that file is read from.
-    fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-    start, end = int(fields[47]), int(fields[48])
-    text = b"".join(f"{name}={value}".encode() + b"\0" for name, value in environment.items())[: end - start - 1]
-    # Nothing points into this memory any more: the variables that were set above are elsewhere.
-    ctypes.memset(start, 0, end - start)
-    ctypes.memmove(start, text, len(text))

@@ -39,6 +39,8 @@ class Bounds:
     """CPUs it may run on."""
     tcp: bool = False
     """Whether its processes may speak to each other by TCP."""
+    processes: bool = False
+    """Whether it may read files of ``/proc``."""
 
 
 def drop_capabilities(become: int | None = None) -> None:
@@ -154,7 +156,7 @@ def confine(bounds: Bounds, root: int, *, executes: bool = True) -> None:
     set_limits(bounds)
     drop_capabilities()
     # Landlock wants no_new_privs, which drop_capabilities has set.
-    landlock.restrict(WRITABLE, WRITABLE_FILES, tcp=bounds.tcp)
+    landlock.restrict(WRITABLE, WRITABLE_FILES, tcp=bounds.tcp, processes=bounds.processes)
     # Python ignores SIGPIPE and SIGXFSZ, and a program that is executed inherits what is ignored.
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD) if executes else ():
         signal.signal(number, signal.SIG_DFL)

@@ -88,6 +88,8 @@ DENIED: Final[dict[str, tuple[int | None, int | None]]] = {
     "clock_settime": (227, 112),
     "clock_adjtime": (305, 266),
     "adjtimex": (159, 171),
+    # what all processes of the machine have a number of together
+    "io_setup": (206, 0),
     # memory that outlives or hides from the process that made it
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
@@ -112,6 +114,7 @@ DENIED: Final[dict[str, tuple[int | None, int | None]]] = {
     "move_pages": (279, 239),
     "migrate_pages": (256, 238),
     "mbind": (237, 235),
+    "get_mempolicy": (239, 236),
     "set_mempolicy": (238, 237),
     "set_mempolicy_home_node": (450, 450),
 }

@@ -152,20 +152,20 @@ def _first_process(link: socket.socket, near: socket.socket, program: int) -> No
     config: dict[str, Any] = message
     with step("mounts"):
         shown = tuple((source, target, device, inode) for source, target, device, inode in config["shown"])
-        accounting = (*mounts.build_rollout(shown, config["program"], config["storage_mb"]), socket_monitor())
-        # A copy of the mounts that no namespace lists, for the program's root; see `confine.enter_unlisted_root`.
-        root = syscalls.clone_tree("/")
+        processes = config["bounds"]["processes"]
+        root, accounting = mounts.build_rollout(shown, config["program"], config["storage_mb"], processes=processes)
+        accounting = (*accounting, socket_monitor())
     orders, wake = await_orders(link, config["become"], accounting)
     with step("program"):
-        bounds = {name: config[name] for name in ("pids", "address_space_mb", "file_mb", "cpus")}
-        channel.send(near, {**orders, **bounds, "become": config["become"]}, (root, output))
-        # The program says nothing but what failed: if its end is closed without a word, it is about to run.
-        try:
-            failed, _none = channel.receive(near)
-        except EOFError:
-            pass
-        else:
-            raise RuntimeError(failed["problem"])
+        wanted = {"bounds": config["bounds"], "become": config["become"]}
+        channel.send(near, {**orders, **wanted}, (root, output))
+        # The program is about to run, and sends the descriptor of its calls that are to be answered; or it says what
+        # failed.
+        said, listeners = channel.receive(near)
+        if not listeners:
+            raise RuntimeError(said["problem"])
     near.close()
     os.close(output)
-    watch(link, launcher, wake, program)
+    # On the program's cores, since it works for the program.
+    os.sched_setaffinity(0, config["bounds"]["cpus"])
+    watch(link, launcher, wake, program, *listeners)

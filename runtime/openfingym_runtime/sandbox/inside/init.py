@@ -12,6 +12,8 @@ import os
 import socket
 from typing import Any, Final, NoReturn
 
+from answering import install  # type: ignore[import-not-found]  # see `watching`
+
 from . import channel, confine, loopback, mounts, syscalls
 from .reporting import FAILED, reporting, step
 from .server_start import become_server
@@ -26,6 +28,9 @@ NAMESPACES: Final = (
     | syscalls.CLONE_NEWUTS
     | syscalls.CLONE_NEWCGROUP
 )
+
+_LISTENS: Final = b"l"
+"""What comes with the descriptor of the calls that are to be answered."""
 
 
 def main(descriptor: int) -> NoReturn:
@@ -75,19 +80,21 @@ def _first_process(link: socket.socket, config: dict[str, Any], fds: tuple[int, 
             with step("loopback"):
                 loopback.start()
         with step("mounts"):
-            accounting = (*mounts.build(mounts.world_of(config)), socket_monitor())
-            # A copy of the mounts that no namespace lists, for the program's root; see `confine.enter_unlisted_root`.
-            root = syscalls.clone_tree("/")
+            root, accounting = mounts.build(mounts.world_of(config), processes=config["bounds"]["processes"])
+            accounting = (*accounting, socket_monitor())
         orders, wake = await_orders(link, config["become"], accounting)
         with step("program"):
-            program = _start(config, orders["environment"], output, root)
+            program, listener = _start(config, orders["environment"], output, root)
         os.close(output)
-        watch(link, launcher, wake, program)
+        # On the program's cores, since it works for the program.
+        os.sched_setaffinity(0, config["bounds"]["cpus"])
+        watch(link, launcher, wake, program, listener)
     os._exit(0)
 
 
-def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> int:
-    """Start the program and return its process id once it is really running.
+def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> tuple[int, int]:
+    """Start the program; returns its process id, once it is really running, and the descriptor of its calls that are to
+    be answered.
 
     Args:
         config: the configuration that the launcher sent.
@@ -96,30 +103,33 @@ def _start(config: dict[str, Any], environment: Any, output: int, root: int) -> 
         root: descriptor of the program's root folder. It stays open here, since closing the last one would detach the
             mounts below it.
     """
-    bounds = confine.Bounds(
-        config["pids"], config["address_space_mb"], config["file_mb"], tuple(config["cpus"]), tcp=config["tcp"]
-    )
-    failure, report = os.pipe()
+    bounds = confine.Bounds(**config["bounds"])
+    failure, report = socket.socketpair()
     program = os.fork()
     if program == 0:
         try:
             os.dup2(output, 1)
             os.dup2(output, 2)
-            os.dup2(report, 3)
-            # Executing a program closes this end of the pipe: if the pipe ends without a word, the program is running.
-            os.set_inheritable(3, False)
+            # Executing a program closes this end: if nothing follows the listener, the program is running.
+            os.dup2(report.fileno(), 3, inheritable=False)
             os.dup2(root, 4)
             # Whatever else is open here leads out of the sandbox, and must not reach the program.
             os.closerange(5, os.sysconf("SC_OPEN_MAX"))
             confine.confine(bounds, 4)
+            # Last of all, since what is to be answered waits for the first process.
+            reports = socket.socket(fileno=3)
+            socket.send_fds(reports, [_LISTENS], [install()])
             # This replaces the process; no shell is involved.
             os.execve(config["argv"][0], config["argv"], environment)  # noqa: S606
         except BaseException as error:
             os.write(3, f"{type(error).__name__}: {error}".encode())
         os._exit(FAILED)
-    os.close(report)
-    with os.fdopen(failure, "rb") as stream:
-        problem = stream.read()
-    if problem:
-        raise RuntimeError(problem.decode(errors="replace"))
-    return program
+    report.close()
+    with failure:
+        said, received, _flags, _address = socket.recv_fds(failure, len(_LISTENS), 1)
+        problem = b"" if received else said
+        while part := failure.recv(4096):
+            problem += part
+    if problem or not received:
+        raise RuntimeError(problem.decode(errors="replace") or "it ended before it ran")
+    return program, received[0]

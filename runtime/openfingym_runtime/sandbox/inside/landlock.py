@@ -57,13 +57,20 @@ def abi_version() -> int:
     return syscalls.syscall("landlock_create_ruleset", None, 0, CREATE_RULESET_VERSION)
 
 
-def restrict(writable: tuple[str, ...], writable_files: tuple[str, ...], *, tcp: bool = False) -> int:
+def restrict(
+    writable: tuple[str, ...], writable_files: tuple[str, ...], *, tcp: bool = False, processes: bool = False
+) -> int:
     """Confine the calling process to reading and executing what it sees, and writing under ``writable``.
+
+    Files of ``/proc`` cannot be read, not even its own: some of them, such as ``smaps`` and ``pagemap``, tell how many
+    processes map a page of a file that rollouts share, and so what others do at this moment. Nothing else than this can
+    tell one of them from another.
 
     Args:
         writable: folders in which regular files, folders, links, fifos and sockets may be made.
         writable_files: single files, such as ``/dev/null``, that may be written.
         tcp: whether TCP may be used, in whatever network namespace the process is.
+        processes: whether files of ``/proc`` may be read.
 
     Returns:
         The ABI version that was enforced.
@@ -75,7 +82,10 @@ def restrict(writable: tuple[str, ...], writable_files: tuple[str, ...], *, tcp:
     size = ctypes.sizeof(_Ruleset) if abi >= 6 else 16 if abi >= 4 else 8
     fd = syscalls.syscall("landlock_create_ruleset", ruleset, size, 0)
     try:
-        _allow(fd, "/", READ)
+        _allow(fd, "/", READ_DIR)
+        for entry in os.scandir("/"):
+            if entry.name != "proc" or processes:
+                _allow(fd, entry.path, READ if entry.is_dir() else EXECUTE | READ_FILE)
         # No devices, which would open the hardware itself.
         for path in writable:
             _allow(fd, path, handled & ~(MAKE_CHAR | MAKE_BLOCK))

@@ -61,25 +61,31 @@ def world_of(config: dict[str, Any]) -> World:
     )
 
 
-def build(world: World) -> tuple[int, ...]:
+def build(world: World, *, processes: bool) -> tuple[int, tuple[int, ...]]:
     """Replace the mount namespace's root by ``world``; the host's tree is gone afterwards.
 
     This must run as process 1 of a new pid namespace, with all capabilities over a new mount namespace.
 
+    Args:
+        world: what is to be there.
+        processes: whether the program sees ``/proc``.
+
     Returns:
-        Descriptors for the launcher, which counts memory by them: ``/proc`` of this namespace, then each writable
+        The program's root, in a copy of the mounts that no namespace lists (see `confine.enter_unlisted_root`); and
+        descriptors for the launcher, which counts memory by them: ``/proc`` of this namespace, then each writable
         tmpfs.
     """
     # Private, so that no mount made here propagates to the host, and none of the host's comes in later.
     _new_root(world, OLD_ROOT, syscalls.MS_PRIVATE)
     Path("/proc").mkdir()
-    accounting = (_processes(), *_writable(world.storage_mb))
+    shown, counted = _processes()
+    accounting = (counted, *_writable(world.storage_mb))
     # Lazily, since views of its files are still in use; no path leads there any more.
     syscalls.unmount(OLD_ROOT, syscalls.MNT_DETACH)
     Path(OLD_ROOT).rmdir()
     # Last, because files and mount points are made in the root until here.
     syscalls.set_mount_attributes(syscalls.AT_FDCWD, "/", READ_ONLY, 0)
-    return accounting
+    return _root(shown, processes=processes), accounting
 
 
 def build_base(world: World) -> None:
@@ -104,7 +110,9 @@ def close_base() -> None:
         syscalls.unmount(path, syscalls.MNT_DETACH)
 
 
-def build_rollout(shown: tuple[tuple[str, str, int, int], ...], program: str, storage_mb: int) -> tuple[int, ...]:
+def build_rollout(
+    shown: tuple[tuple[str, str, int, int], ...], program: str, storage_mb: int, *, processes: bool
+) -> tuple[int, tuple[int, ...]]:
     """Complete a copy of the fork server's mounts by those of one rollout; the host's tree is gone afterwards.
 
     This must run as process 1 of a new pid namespace, in a new mount namespace.
@@ -114,9 +122,10 @@ def build_rollout(shown: tuple[tuple[str, str, int, int], ...], program: str, st
             that the launcher sees at the host's path.
         program: text of the program.
         storage_mb: size of ``/work`` and of ``/tmp``, in MiB.
+        processes: whether the program sees ``/proc``.
 
     Returns:
-        Descriptors for the launcher, as `build` returns them.
+        The program's root, and descriptors for the launcher, as `build` returns them.
 
     Raises:
         FileNotFoundError: another file is at a host path here than the launcher sees, for example because something
@@ -129,13 +138,14 @@ def build_rollout(shown: tuple[tuple[str, str, int, int], ...], program: str, st
             raise FileNotFoundError(f"{source}: another file than the launcher's")
         _bind(BASE_HOST + source, target, READ_ONLY)
     syscalls.set_mount_attributes(syscalls.AT_FDCWD, "/task", READ_ONLY, 0)
-    accounting = (_processes(), *_writable(storage_mb))
+    own, counted = _processes()
+    accounting = (counted, *_writable(storage_mb))
     syscalls.unmount(BASE_HOST, syscalls.MNT_DETACH)
     # Covers the folder in which the host's tree was, and what the fork server itself was started from.
     _scratch("/agent", len(program.encode()))
     _write("/agent/program.py", program)
     syscalls.set_mount_attributes(syscalls.AT_FDCWD, "/agent", READ_ONLY, 0)
-    return accounting
+    return _root(own, processes=processes), accounting
 
 
 def _new_root(world: World, old_root: str, propagation: int) -> None:
@@ -159,13 +169,24 @@ def _new_root(world: World, old_root: str, propagation: int) -> None:
         Path(path).symlink_to(aim)
 
 
-def _processes() -> int:
-    """Mount ``/proc``, and the same once more as a descriptor for the launcher, which counts memory by it."""
-    # subset=pid leaves out everything that is not about processes, which would reveal much of the host; hidepid hides
-    # processes that the program may not trace, and so the sandbox's own.
-    flags = PRIVATE | syscalls.MS_NOEXEC
-    syscalls.mount("proc", "/proc", "proc", flags, "hidepid=invisible,subset=pid")
-    return syscalls.detached_proc()
+def _processes() -> tuple[int, int]:
+    """Two proc file systems that are mounted nowhere: for ``/proc``, and for the launcher to count memory by."""
+    # Made while the host's own is still to be seen, without which the kernel makes none. hidepid hides processes that
+    # the program may not trace, and so the sandbox's own.
+    return syscalls.detached_proc(hidepid="invisible"), syscalls.detached_proc()
+
+
+def _root(proc: int, *, processes: bool) -> int:
+    """The folder that becomes the program's root, and ``/proc`` of this process, mounted from ``proc``.
+
+    The program's has no ``/proc`` as a rule. What its files tell of others Landlock keeps from being read; but the
+    number of links of that folder is the number of all processes of the machine, and nothing keeps a folder that can be
+    walked through from being looked at.
+    """
+    root = -1 if processes else syscalls.clone_tree("/")
+    syscalls.attach(proc, "/proc")
+    os.close(proc)
+    return syscalls.clone_tree("/") if processes else root
 
 
 def _scratch(path: str, text_bytes: int = 0) -> None:

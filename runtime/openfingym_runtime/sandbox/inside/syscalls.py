@@ -157,11 +157,15 @@ def attach(fd: int, target: str) -> None:
     syscall("move_mount", fd, b"", AT_FDCWD, target.encode(), MOVE_MOUNT_F_EMPTY_PATH)
 
 
-def detached_proc() -> int:
-    """A proc file system of the current pid namespace, which is mounted nowhere, as a file descriptor."""
+def detached_proc(**options: str) -> int:
+    """A proc file system of the current pid namespace, which is mounted nowhere, as a file descriptor.
+
+    It has nothing that is not about processes, which would reveal much of the host.
+    """
     context = syscall("fsopen", b"proc", FSOPEN_CLOEXEC)
     try:
-        syscall("fsconfig", context, FSCONFIG_SET_STRING, b"subset", b"pid", 0)
+        for name, value in {"subset": "pid", **options}.items():
+            syscall("fsconfig", context, FSCONFIG_SET_STRING, name.encode(), value.encode(), 0)
         syscall("fsconfig", context, FSCONFIG_CMD_CREATE, None, None, 0)
         return syscall("fsmount", context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
     finally:

@@ -12,6 +12,8 @@ import socket
 from pathlib import Path
 from typing import Any, Final
 
+from answering import Answers  # type: ignore[import-not-found]  # of the agent's client, without all that this imports
+
 from . import channel, confine, syscalls
 from .reporting import step
 
@@ -74,22 +76,32 @@ def await_orders(
     return orders, wake_on_child()
 
 
-def watch(link: socket.socket, launcher: int, wake: socket.socket, program: int) -> None:
-    """Reap orphans until the program ends or the launcher is gone. The caller then ends, and with it the namespace.
+def watch(link: socket.socket, launcher: int, wake: socket.socket, program: int, listener: int) -> None:
+    """Reap orphans and answer the program's calls until it ends or the launcher is gone. The caller then ends, and with
+    it the namespace.
 
     Args:
         link: the channel to the launcher.
         launcher: handle (pidfd) of the launcher.
         wake: socket that becomes readable when a child ends.
         program: process id of the program.
+        listener: descriptor of the calls that are to be answered.
     """
+    answers = Answers(listener)
     poll = select.poll()
-    for watched in (link.fileno(), launcher, wake.fileno()):
+    for watched in (link.fileno(), launcher, wake.fileno(), listener):
         poll.register(watched, select.POLLIN)
     while True:
-        ready = {descriptor for descriptor, _event in poll.poll()}
-        if ready & {link.fileno(), launcher}:
+        ready = dict(poll.poll(answers.patience_ms))
+        if ready.keys() & {link.fileno(), launcher}:
             return
+        if ready.get(listener, 0) & select.POLLIN:
+            answers.answer()
+        elif listener in ready:
+            poll.unregister(listener)  # nobody is left who could call
+        answers.look()
+        if ready.keys() == {listener}:
+            continue
         with contextlib.suppress(BlockingIOError):
             wake.recv(4096)
         while True:
