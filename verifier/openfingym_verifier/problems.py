@@ -65,6 +65,7 @@ KINDS: Mapping[str, ProblemKind] = {
     "unscorable": ProblemKind(422, "No score can be computed from the predictions"),
     "memorised": ProblemKind(422, "Too many generated windows are training windows"),
     "too-many-rollouts": ProblemKind(429, "Too many rollouts are open"),
+    "too-many-connections": ProblemKind(429, "Too many WebSockets are open"),
     "rate-limited": ProblemKind(429, "Too many requests"),
     "internal": ProblemKind(500, "The verifier failed, and does not know why"),
     "unavailable": ProblemKind(503, "The verifier cannot do this now; this says nothing about the request"),
