@@ -87,7 +87,8 @@ def serve(
 
     Trading and rolling forecasts are stepped in this process; other tasks are verified rollouts that are played by
     calling tools. On 127.0.0.1, the default, programs of this machine alone are let in, and no web pages. On another
-    address, whoever reaches it may play, unless a --token-file is given; nothing is encrypted.
+    address, whoever reaches it may play, unless a --token-file is given; nothing is encrypted. There, or with a token,
+    hidden test data (practice, test) need a --verifier with the strict policy, and the key of a participant.
     """
     from openfingym.training.openenv.served import Served
     from openfingym.training.openenv.serving import serve as run

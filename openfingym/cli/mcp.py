@@ -62,6 +62,9 @@ def mcp(
     The agent starts this command itself, as its configuration says (docs/mcp.md), and is given the task's instruction
     and tools: programs run in a sandbox, where they can see neither a label nor a network. `finish` tells the verified
     score; closing the standard input ends the rollout as well.
+
+    Served to others (--http on another address than loopback, or with a token), the split test needs a --verifier with
+    the strict policy, and the key of a participant.
     """
     from openfingym import catalog
     from openfingym.training.mcp.played import PlayTerms

@@ -238,7 +238,12 @@ def serve(
         ready: called with the endpoint's URL as soon as it is listened on.
 
     Raises:
-        UsageError: the address cannot be listened on.
+        UsageError: the address cannot be listened on, or the task's test data need another verifier for these clients.
+        VerifierError: the verifier does not answer.
     """
+    from openfingym.training.strangers import require_strict
+
+    hidden = (terms.task,) if terms.split == "test" else ()
+    require_strict(listener, hidden, terms.verifier, f"openfingym mcp {terms.task} --http")
     app = Streamable(terms, sessions=sessions, idle_s=idle_s).application()
     listener.serve_web(app, lambda url: ready(url + PATH))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 
 from aiohttp import web
 
 from openfingym.listener import Listener
 from openfingym.training.openenv.routes import Routes
-from openfingym.training.openenv.served import Served
+from openfingym.training.openenv.served import HIDDEN, Served
 from openfingym.training.openenv.sessions import IDLE_S, EnvSessions
 from openfingym.training.openenv.sockets import Sockets
 from openfingym.training.openenv.wire import MAX_FRAME, ActionRefused
@@ -71,9 +72,19 @@ def serve(
         ready: called with the server's URL as soon as it is listened on.
 
     Raises:
-        UsageError: the address cannot be listened on, or a task cannot be played like this.
+        UsageError: the address cannot be listened on, a task cannot be played like this, or its hidden data need
+            another verifier for these clients.
         OpenFinGymError: a task is malformed, or cannot be built.
     """
+    from openfingym.training.strangers import require_strict
+    from openfingym.verifiers.address import VERIFIER_VARIABLE
+
+    splits = [split for split in served.splits if split in HIDDEN]
+    command = " ".join(["openfingym env serve --openenv", *served.names, *(f"--split {split}" for split in splits)])
+    require_strict(listener, served.names if splits else (), served.verifier, command)
+    if served.verifier is not None:
+        # Environments that are stepped find the verifier of their hidden splits by the variable.
+        os.environ[VERIFIER_VARIABLE] = served.verifier
     app = application(served, sessions=sessions, idle_s=idle_s)
 
     async def prepared() -> None:
