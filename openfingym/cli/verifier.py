@@ -94,6 +94,13 @@ for command in (participant, season, collect):
     help="What participants are told about hidden data: so much a task and season, or everything.",
 )
 @click.option(
+    "--stored-mb",
+    "stored_mb",
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar="MB",
+    help="What the ledger may keep of what one participant sends. Default: 1000 with the strict policy.",
+)
+@click.option(
     "--register",
     "registry",
     type=FILE,
@@ -136,6 +143,7 @@ def serve(
     tls_key: Path | None,
     proxies: str | None,
     policy: PolicyName,
+    stored_mb: float | None,
     fresh: bool | None,
     origin: str | None,
     registry: Path | None,
@@ -178,6 +186,7 @@ def serve(
             state=state,
             listener=listener,
             policy=policy,
+            stored_mb=stored_mb,
             tapes=None if fresh is None else "fresh" if fresh else "given",
             resolve_every_s=resolve_every,
             void_after_s=None if void_after is None else void_after * 86_400.0,

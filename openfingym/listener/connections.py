@@ -61,14 +61,9 @@ class Connections:
         """WebSockets by their owners, and all together under None."""
 
     def enter(self, connection: Hashable, transport: Abortable) -> None:
-        """Admit a connection, which waits for its first request. Where there is no room, the one that has waited
-        longest is closed.
-        """
+        """Note a connection, which waits for its first request."""
         self._transports[connection] = transport
         self._wait(connection, self._head_s)
-        # There is always one that waits: at the latest, it is this one. Requests that are being answered are not cut.
-        if len(self._transports) > self.most:
-            self.drop(next(iter(self._waiting)))
 
     def asks(self, connection: Hashable) -> None:
         """Note that a request has arrived on a connection; it may take its time now."""
@@ -99,7 +94,8 @@ class Connections:
     async def accept(
         self, listening: socket.socket, protocol: Callable[[], asyncio.Protocol], encryption: ssl.SSLContext | None
     ) -> None:
-        """Accept the connections of a socket until this is cancelled.
+        """Accept the connections of a socket until this is cancelled. Where there is no room for one, that which has
+        waited longest for a request is closed.
 
         An event loop's own servers accept as many at once as may wait, and with TLS show none before its handshake:
         half-open ones would take every descriptor before they are counted.
@@ -119,6 +115,9 @@ class Connections:
                 await asyncio.sleep(PAUSE_S)
                 continue
             self.enter(connection, _Arriving(self, connection, protocol, encryption))
+            # There is always one that waits: at the latest, it is this one. What is being answered is not cut.
+            if len(self._transports) > self.most:
+                self.drop(next(iter(self._waiting)))
 
     @contextlib.contextmanager
     def socket(self, token: Hashable = None, party: Hashable = None) -> Iterator[None]:

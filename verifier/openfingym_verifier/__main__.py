@@ -67,6 +67,12 @@ def _parser() -> argparse.ArgumentParser:
         help="what participants are told about hidden data (default %(default)s)",
     )
     parser.add_argument(
+        "--stored-mb",
+        type=float,
+        metavar="MB",
+        help="what the ledger may keep of what a participant sends (default: by the policy)",
+    )
+    parser.add_argument(
         "--fresh",
         action=argparse.BooleanOptionalAction,
         default=None,
@@ -113,6 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 options.behind_proxy,
             ),
             policy=options.policy,
+            stored_mb=options.stored_mb,
             body_timeout_s=options.body_timeout,
             tapes=None if options.fresh is None else "fresh" if options.fresh else "given",
             resolve_every_s=options.resolve_every,

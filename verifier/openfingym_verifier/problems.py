@@ -44,6 +44,7 @@ KINDS: Mapping[str, ProblemKind] = {
     "out-of-step": ProblemKind(409, "Another step is expected"),
     "wrong-interface": ProblemKind(409, "This task is answered another way"),
     "rollout-finished": ProblemKind(409, "This rollout is finished"),
+    "storage-exhausted": ProblemKind(409, "Everything that this participant may have stored is stored"),
     "idempotency-conflict": ProblemKind(409, "This was asked before with another content"),
     "name-taken": ProblemKind(409, "This name is taken"),
     "deadline-passed": ProblemKind(409, "The deadline has passed"),

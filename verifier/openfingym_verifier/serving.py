@@ -34,6 +34,7 @@ def serve(
     monitor_token: str | None = None,
     listener: Listener,
     policy: PolicyName,
+    stored_mb: float | None = None,
     body_timeout_s: float = BODY_TIMEOUT_S,
     tapes: TapePolicy | None = None,
     resolve_every_s: float | None = None,
@@ -53,6 +54,7 @@ def serve(
             operator.
         listener: where it listens.
         policy: name of the policy on what is told to whom; see :mod:`openfingym_verifier.policy`.
+        stored_mb: megabytes that the ledger may keep of what a participant sends; None leaves it to the policy.
         body_timeout_s: seconds that the body of a submission may take to arrive.
         tapes: ``fresh`` gives every rollout hidden data of its own, where its task can have any; None leaves it to the
             policy.
@@ -81,6 +83,7 @@ def serve(
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.policy import POLICIES
     from openfingym_verifier.service import Service
+    from openfingym_verifier.storage import MB
     from openfingym_verifier.tokens import TokenIssuer, load_key
     from openfingym_verifier.truth import load_tasks
     from openfingym_verifier.workers import Workers
@@ -100,11 +103,14 @@ def serve(
         tokens = TokenIssuer(load_key(state / "token.key"), admin_token, monitor_token)
         # Before rollouts are restored, which may take a while: an address that is taken is found out at once.
         sockets = stack.enter_context(listener.bound())
+        rules = POLICIES[policy]
+        if stored_mb is not None:
+            rules = replace(rules, stored_bytes=round(stored_mb * MB))
         service = Service(
             tasks,
             ledger,
             workers,
-            policy=POLICIES[policy],
+            policy=rules,
             tapes=tapes,
             origin=origin,
             void_after_s=void_after_s,

@@ -1002,6 +1002,7 @@ COMMANDS: Mapping[str, Command] = {
             "--tls-key file.jsonl": ("listener.tls.TlsCertificate.of key=file.jsonl",),
             "--behind-proxy zzproxies": ("listener.listener.Listener proxies='zzproxies'",),
             "--policy local": ("openfingym_verifier.serving.serve policy='local'",),
+            "--stored-mb 1.375": ("openfingym_verifier.serving.serve stored_mb=1.375",),
             "--register file.jsonl": (
                 "verifiers.registry.register path=file.jsonl",
                 "verifiers.registry.unregister path=file.jsonl",
