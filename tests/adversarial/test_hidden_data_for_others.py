@@ -20,6 +20,7 @@ from openfingym.errors import UsageError
 from openfingym.listener import Listener
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
+from openfingym_verifier.serving import serve
 
 ADMIN = "an-admin-token-for-tests"
 SCRIPT = str(Path(sys.executable).with_name("openfingym"))
@@ -128,6 +129,13 @@ def test_only_a_participant_of_a_strict_verifier_serves_others(
         assert len(listened) == 1
         monkeypatch.setenv("OPENFINGYM_KEY", "ofk_" + "0123456789" * 4)
         assert "does not take this key" in refusal(*server)
+
+
+@pytest.mark.parametrize("listener", [Listener("0.0.0.0", proxies="127.0.0.1"), Listener("127.0.0.1", proxies="::1")])
+def test_a_verifier_with_the_local_policy_is_for_this_machine_alone(listener: Listener, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--policy strict"):
+        serve([], state=tmp_path / "state", admin_token=ADMIN, listener=listener, policy="local")
+    assert not (tmp_path / "state").exists()
 
 
 @pytest.mark.sandbox

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openfingym.errors import OpenFinGymError
+from openfingym.errors import OpenFinGymError, UsageError
 
 if TYPE_CHECKING:
     from openfingym.listener import Listener
@@ -67,10 +67,16 @@ def serve(
     Raises:
         DigestMismatchError: a package is not what it was when it was built.
         StoreError: a package or the state directory cannot be read.
-        UsageError: an argument is out of range, or the address would send tokens unencrypted.
+        UsageError: an argument is out of range, the address would send tokens unencrypted, or it is beyond this machine
+            with the local policy.
         VerifierError: an address or the state directory is in use.
     """
     listener.require_encrypted()
+    if policy == "local" and not listener.loopback:
+        raise UsageError(
+            "the local policy tells exact results, as often as asked, and is for this machine alone: beyond it serve "
+            "with --policy strict, which tells its operator as much"
+        )
     encryption = None if listener.tls is None else listener.tls.context()
     # Next to nothing of what is loaded until it is ready is garbage, and all of it stays: to look for some, now and
     # again and again, takes a tenth of the start.
