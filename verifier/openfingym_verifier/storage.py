@@ -46,7 +46,7 @@ class Storage:
                 "storage-exhausted",
                 f"{principal} has {self._stored[principal] / MB:.1f} of {self._most / MB:g} MB stored here, and this "
                 f"takes {size / MB:.1f} MB more. Nothing is removed, since receipts rest on it: ask the operator for "
-                "more (`openfingym verifier serve --stored-mb`).",
+                "more, which `openfingym verifier serve` gives by its option --stored-mb.",
                 close=True,
             )
 
