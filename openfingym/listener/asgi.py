@@ -40,6 +40,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = True
         self._in_body = False
         """Whether the body of the latest request has not arrived whole."""
+        self._answered = True
+        """Whether the latest request was answered, perhaps before its body had arrived whole."""
         self._discarded_bytes = 0
         """Bytes that have arrived since the last answer, of a body that nobody reads any more."""
 
@@ -62,7 +64,7 @@ class BoundedHttp(HttpToolsProtocol):
                 self.open.drop(self)
                 return
         # The request was answered, so that what comes is left of its body, or behind it the next head.
-        elif self.open.is_waiting(self):
+        elif self._answered:
             self._discarded_bytes += len(data)
             if self._discarded_bytes > DISCARDED_BYTES + HEAD_BYTES:
                 self.open.drop(self)
@@ -75,18 +77,20 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Stop the clock on the head of the request, which is complete."""
-        self._in_head, self._in_body = False, True
-        self.open.asks(self)
+        """Stop the clock on the head of the request, which is complete; its body is given its time by who reads it."""
+        self._in_head, self._in_body, self._answered = False, True, False
+        self.open.sends(self)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """Expect the head of another request, if this one was answered before its body had arrived whole."""
         self._in_body = False
         super().on_message_complete()
-        # The deadline runs since that answer, and is the one of the next head too.
-        if self.open.is_waiting(self):
+        if self._answered:
+            # The deadline runs since that answer, and is the one of the next head too.
             self._head_bytes, self._in_head = 0, True
+        else:
+            self.open.asks(self)
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
@@ -95,6 +99,7 @@ class BoundedHttp(HttpToolsProtocol):
         if not self.transport.is_closing() and not self.pipeline:
             # What is left of a refused body is discarded, and is no head of a request.
             self._head_bytes, self._discarded_bytes, self._in_head = 0, 0, not self._in_body
+            self._answered = True
             self.open.waits(self)
 
     def handle_websocket_upgrade(self) -> None:

@@ -55,8 +55,8 @@ class Connections:
         self.most = most
         self._head_s, self._keep_s = head_s, keep_s
         self._transports: dict[Hashable, Abortable] = {}
-        self._waiting: OrderedDict[Hashable, asyncio.TimerHandle] = OrderedDict()
-        """The timers of those in which no request is being answered, the longest wait first."""
+        self._waiting: OrderedDict[Hashable, asyncio.TimerHandle | None] = OrderedDict()
+        """Those in which no request is being answered, the longest wait first, with the timers that end it."""
         self._sockets: Counter[Hashable] = Counter()
         """WebSockets by their owners, and all together under None."""
 
@@ -65,8 +65,14 @@ class Connections:
         self._transports[connection] = transport
         self._wait(connection, self._head_s)
 
+    def sends(self, connection: Hashable) -> None:
+        """Note that the head of a request has arrived, and its body has not; whoever reads that gives it its time."""
+        self.asks(connection)
+        if connection in self._transports:
+            self._waiting[connection] = None
+
     def asks(self, connection: Hashable) -> None:
-        """Note that a request has arrived on a connection; it may take its time now."""
+        """Note that a whole request has arrived on a connection; it may take its time now."""
         if (timer := self._waiting.pop(connection, None)) is not None:
             timer.cancel()
 
@@ -74,10 +80,6 @@ class Connections:
         """Note that a connection has been answered and waits for its next request."""
         if connection in self._transports:
             self._wait(connection, self._keep_s)
-
-    def is_waiting(self, connection: Hashable) -> bool:
-        """Whether no request is being answered on a connection."""
-        return connection in self._waiting
 
     def leave(self, connection: Hashable) -> None:
         """Forget a connection, which is closed or was handed over."""

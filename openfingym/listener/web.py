@@ -57,8 +57,7 @@ class BoundedRunner(web.AppRunner):
             lost(handler, exc)
 
         async def request_handler(request: web.BaseRequest) -> web.StreamResponse:
-            # What idles is no request; the place is kept until the connection is closed.
-            self._open.asks(request.protocol)
+            self._open.sends(request.protocol)
             try:
                 return await self._answered(request, answer)
             finally:
@@ -80,6 +79,7 @@ class BoundedRunner(web.AppRunner):
         if headers.get("Content-Encoding", "identity").strip().lower() not in {"identity", ""}:
             return _response(Refused(415, "send the body without a Content-Encoding"))
         if headers.get("Upgrade", "").lower() == "websocket":
+            self._open.asks(request.protocol)
             try:
                 with self._open.socket():
                     return await answer(request)
@@ -91,6 +91,7 @@ class BoundedRunner(web.AppRunner):
                 await request.read()
         except TimeoutError:
             return _response(Refused(408, f"the body did not arrive within {BODY_S:g} s"))
+        self._open.asks(request.protocol)
         return await answer(request)
 
 

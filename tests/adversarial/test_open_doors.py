@@ -157,6 +157,18 @@ def test_half_open_connections_keep_nobody_out(door: Door) -> None:
         assert door.answers()
 
 
+def test_slow_bodies_keep_nobody_out(door: Door) -> None:
+    """A request counts as one when it is whole: until then it makes room as well."""
+    path, who = "/healthz", ""
+    if door.name != "verifier":
+        path, who = "/mcp", f"Authorization: Bearer {TOKEN}\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{who}Content-Length: 100\r\n\r\n{{"
+    with contextlib.ExitStack() as kept:
+        for _ in range(FILES + 150):
+            kept.enter_context(door.connect()).sendall(head.encode())
+        assert door.answers()
+
+
 def test_heads_end(door: Door) -> None:
     """Fields without end are cut off, not collected."""
     before = door.memory

@@ -96,7 +96,7 @@ def test_requests_are_not_cut_and_the_longest_wait_makes_room() -> None:
             ours = [await stack.enter_async_context(connected(port)) for _ in range(2)]
             ours[0][1].write(b"?")
             await ours[0][1].drain()
-            while connections.is_waiting(next(iter(connections._transports))):  # noqa: ASYNC110 - no event tells
+            while next(iter(connections._transports)) in connections._waiting:  # noqa: ASYNC110 - no event tells
                 await asyncio.sleep(0.01)
             await stack.enter_async_context(connected(port))
             await stack.enter_async_context(connected(port))
