@@ -165,7 +165,9 @@ class _Arriving:
         encryption: ssl.SSLContext | None,
     ) -> None:
         if connection.family != socket.AF_UNIX:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # Some systems refuse it for a connection that its client has already closed.
+            with contextlib.suppress(OSError):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connections, self._connection = connections, connection
         patience_s = None if encryption is None else HEAD_S
         self._task = asyncio.get_running_loop().create_task(
