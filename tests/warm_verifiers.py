@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 MODULES = (
     "cryptography.hazmat.primitives.asymmetric.ed25519",
+    "openfingym.listener.asgi",
+    "openfingym.listener.listener",
     "openfingym.metrics.naive",
     "openfingym.metrics.resampling",
     "openfingym.metrics.semantics",
@@ -52,10 +54,9 @@ MODULES = (
     "threadpoolctl",
     "uvicorn.lifespan.off",
     "uvicorn.protocols.http.httptools_impl",
-    "uvicorn.protocols.websockets.auto",
+    "uvicorn.protocols.websockets.websockets_sansio_impl",
     "uvloop",
     "openfingym_verifier.app",
-    "openfingym_verifier.connections",
     "openfingym_verifier.embedded_child",
     "openfingym_verifier.ledger",
     "openfingym_verifier.policy",

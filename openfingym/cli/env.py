@@ -9,7 +9,7 @@ import click
 
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import backend_option, verifier_option
-from openfingym.cli.player_server import idle_option, token_file_option, token_of
+from openfingym.cli.player_server import idle_option, listener_of, token_file_option
 from openfingym.cli.printable import say
 from openfingym.errors import UsageError
 
@@ -87,7 +87,8 @@ def serve(
 
     Trading and rolling forecasts are stepped in this process; other tasks are verified rollouts that are played by
     calling tools. On 127.0.0.1, the default, programs of this machine alone are let in, and no web pages. On another
-    address, whoever reaches it may play, unless a --token-file is given; nothing is encrypted.
+    address, whoever reaches it may play, unless a --token-file is given; nothing is encrypted. There, or with a token,
+    hidden test data (practice, test) need a --verifier with the strict policy, and the key of a participant.
     """
     from openfingym.training.openenv.served import Served
     from openfingym.training.openenv.serving import serve as run
@@ -104,12 +105,12 @@ def serve(
         verifier=address,
         options=dict(map(_option, options)),
     )
-    token = token_of(token_file, host, port)
+    listener = listener_of(host, port, token_file)
 
     def ready(url: str) -> None:
         say(f"serving {', '.join(served.names)} ({', '.join(served.splits)}) on {url}", err=True)
 
-    run(served, host=host, port=port, sessions=sessions, idle_s=idle_s, token=token, ready=ready)
+    run(served, listener=listener, sessions=sessions, idle_s=idle_s, ready=ready)
 
 
 def _option(text: str) -> tuple[str, object]:

@@ -10,7 +10,7 @@ import click
 from openfingym.cli.choices import SPLITS
 from openfingym.cli.completion import complete_task
 from openfingym.cli.options import backend_option, out_option, verifier_option
-from openfingym.cli.player_server import idle_option, token_file_option, token_of
+from openfingym.cli.player_server import idle_option, listener_of, token_file_option
 from openfingym.cli.printable import say
 
 
@@ -62,6 +62,9 @@ def mcp(
     The agent starts this command itself, as its configuration says (docs/mcp.md), and is given the task's instruction
     and tools: programs run in a sandbox, where they can see neither a label nor a network. `finish` tells the verified
     score; closing the standard input ends the rollout as well.
+
+    Served to others (--http on another address than loopback, or with a token), the split test needs a --verifier with
+    the strict policy, and the key of a participant.
     """
     from openfingym import catalog
     from openfingym.training.mcp.played import PlayTerms
@@ -74,14 +77,11 @@ def mcp(
     if http:
         from openfingym.training.mcp.streamable import serve
 
-        token = token_of(token_file, host, port)
         serve(
             terms,
-            host=host,
-            port=port,
+            listener=listener_of(host, port, token_file),
             sessions=sessions,
             idle_s=idle_s,
-            token=token,
             ready=lambda url: say(f"serving {name} ({split}) on {url}", err=True),
         )
         return

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from openfingym.cli.printable import say
+
+if TYPE_CHECKING:
+    from openfingym.listener import Listener
 
 C = TypeVar("C", bound=Callable[..., object])
 
@@ -32,7 +35,7 @@ def idle_option(default_s: float, text: str) -> Callable[[C], C]:
 
 
 def token_file_option(text: str) -> Callable[[C], C]:
-    """The option ``--token-file``, a file for :func:`token_of`.
+    """The option ``--token-file``, a file for :func:`listener_of`.
 
     Args:
         text: the help text of the option.
@@ -40,22 +43,24 @@ def token_file_option(text: str) -> Callable[[C], C]:
     return click.option("--token-file", type=click.Path(dir_okay=False, path_type=Path), help=text)
 
 
-def token_of(file: Path | None, host: str, port: int) -> str | None:
-    """The token that players have to send; None where no file for it is named.
+def listener_of(host: str, port: int, token_file: Path | None) -> Listener:
+    """The listener of a server of players.
 
     Without a token, the user is warned if programs of other machines can reach the server.
 
     Args:
-        file: the file with the token, which is made with a new one if missing; None for no token.
-        host: name or address that the server listens on.
-        port: port that the server listens on, as the user stated it.
+        host: name or address to listen on.
+        port: port to listen on; 0 lets the system choose.
+        token_file: the file with the token that players have to send, made with a new one if missing; None for no
+            token.
     """
-    from openfingym.training.guard import is_loopback
+    from openfingym.listener import Listener
     from openfingym.verifiers.registry import make_token, read_token
 
-    if file is not None:
-        make_token(file)
-        return read_token(file)
-    if not is_loopback(host):
-        say(f"anybody who reaches {host}:{port} may play; --token-file asks them for a token", err=True)
-    return None
+    if token_file is None:
+        listener = Listener(host, port)
+        if not listener.loopback:
+            say(f"anybody who reaches {host}:{port} may play; --token-file asks them for a token", err=True)
+        return listener
+    make_token(token_file)
+    return Listener(host, port, token=read_token(token_file))

@@ -94,6 +94,13 @@ for command in (participant, season, collect):
     help="What participants are told about hidden data: so much a task and season, or everything.",
 )
 @click.option(
+    "--stored-mb",
+    "stored_mb",
+    type=click.FloatRange(min=0.0, min_open=True),
+    metavar="MB",
+    help="What the ledger may keep of what one participant sends. Default: 1000 with the strict policy.",
+)
+@click.option(
     "--register",
     "registry",
     type=FILE,
@@ -136,6 +143,7 @@ def serve(
     tls_key: Path | None,
     proxies: str | None,
     policy: PolicyName,
+    stored_mb: float | None,
     fresh: bool | None,
     origin: str | None,
     registry: Path | None,
@@ -150,14 +158,14 @@ def serve(
     import contextlib
 
     from openfingym import catalog, store
+    from openfingym.listener import Listener, TlsCertificate
     from openfingym.packages.build import build
     from openfingym.verifiers.registry import unregister
-    from openfingym_verifier.serving import ListenAddress, certificate
     from openfingym_verifier.serving import serve as serve_packages
 
     # An address that would show tokens to the network is refused before labels are loaded.
-    address = ListenAddress(None if uds else host, port, uds, certificate(tls_cert, tls_key), proxies)
-    address.require_safe()
+    listener = Listener(None if uds else host, port, uds, TlsCertificate.of(tls_cert, tls_key), proxies)
+    listener.require_encrypted()
     state = state or store.home() / "verifier"
     token, token_file = _admin_token(token_file, state)
     packages = [build(catalog.load_task(name)) for name in names or tuple(catalog.task_folders())]
@@ -176,8 +184,9 @@ def serve(
             admin_token=token,
             monitor_token=None if monitor_file is None else _token_in(monitor_file),
             state=state,
-            address=address,
+            listener=listener,
             policy=policy,
+            stored_mb=stored_mb,
             tapes=None if fresh is None else "fresh" if fresh else "given",
             resolve_every_s=resolve_every,
             void_after_s=None if void_after is None else void_after * 86_400.0,
@@ -230,18 +239,14 @@ def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
         UsageError: the token is too short, or cannot be read or written.
     """
     from openfingym.files.whole import store_errors
+    from openfingym.listener.guard import require_token
     from openfingym.verifiers.address import ADMIN_TOKEN_VARIABLE
-    from openfingym.verifiers.registry import SHORTEST_TOKEN
     from openfingym_verifier.tokens import token_from_environment
 
     # This also removes it from the environment, so that no child inherits it and no other process can read it there.
     token = token_from_environment(ADMIN_TOKEN_VARIABLE)
     if file is None and token:
-        if len(token) < SHORTEST_TOKEN:
-            raise UsageError(
-                f"${ADMIN_TOKEN_VARIABLE}: {len(token)} characters; expected a secret of at least {SHORTEST_TOKEN}, or "
-                "none"
-            )
+        require_token(token, f"${ADMIN_TOKEN_VARIABLE}")
         return token, None
     if file is None:
         file = state / "admin.token"

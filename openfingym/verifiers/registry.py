@@ -30,14 +30,13 @@ from pydantic import field_validator, model_validator
 from openfingym.errors import UsageError, VerifierAbsentError, VerifierError
 from openfingym.files.locks import take
 from openfingym.files.whole import whole_file
+from openfingym.listener.guard import require_token
 from openfingym.task import Task
 from openfingym.task.contracts import Section, as_tuple
 from openfingym.task.pattern import TaskPattern
 from openfingym.task.toml import checked, read_toml
 from openfingym.verifiers.address import QUICK_ANSWER_S, VerifierAddress
 
-SHORTEST_TOKEN = 16
-"""Fewest characters of an admin token."""
 HEADER = (
     "# Which verifier serves which tasks; kept by `openfingym verifier serve --register FILE`, which drops comments.\n"
 )
@@ -154,10 +153,7 @@ def read_token(path: Path) -> str:
             f"{path}: everybody may read this admin token (mode {mode & 0o777:04o}); run: chmod o= {path}, and make a "
             "new one"
         )
-    if len(token) < SHORTEST_TOKEN or not (token.isascii() and token.isprintable()):
-        raise UsageError(
-            f"{path}: expected an admin token, one line of at least {SHORTEST_TOKEN} visible ASCII characters"
-        )
+    require_token(token, f"the admin token in {path}")
     return token
 
 

@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 from openfingym.catalog import load_task
+from openfingym.listener.connections import Connections
 from openfingym.packages.build import build
 from openfingym_verifier import app as http
 from openfingym_verifier.columnar import KINDS as TABLES
@@ -69,7 +70,7 @@ class Running:
         self._ledger = Ledger(state)
         self.service = Service({task.name: task}, self._ledger, policy=POLICIES["local"])
         self._tokens = TokenIssuer(bytes(32), ADMIN)
-        self.app = http.build_app(self.service, self._tokens, body_timeout_s=30.0, version="0")
+        self.app = http.build_app(self.service, self._tokens, Connections(64), body_timeout_s=30.0, version="0")
         self.statuses: Counter[int] = Counter()
         self.failed: list[object] = []
 

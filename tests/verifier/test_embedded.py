@@ -209,7 +209,7 @@ def slow_body(url: str, token: str) -> None:
     with socket.create_connection((host, int(port)), timeout=10) as sock:
         lines = [
             "POST /v1/submissions HTTP/1.1",
-            "Host: v",
+            "Host: 127.0.0.1",
             f"Authorization: Bearer {token}",
             "Content-Type: application/x-npy",
             "Content-Length: 1000",

@@ -8,15 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
-from openfingym_verifier.serving import (
-    BODY_TIMEOUT_S,
-    DEFAULT_HOST,
-    DEFAULT_PORT,
-    THIS_MACHINE,
-    ListenAddress,
-    certificate,
-    serve,
-)
+from openfingym.listener.listener import DEFAULT_HOST, THIS_MACHINE, Listener
+from openfingym.listener.tls import TlsCertificate
+from openfingym_verifier.serving import BODY_TIMEOUT_S, DEFAULT_PORT, serve
 from openfingym_verifier.tokens import token_from_environment
 
 START_FAILED = 4
@@ -73,6 +67,12 @@ def _parser() -> argparse.ArgumentParser:
         help="what participants are told about hidden data (default %(default)s)",
     )
     parser.add_argument(
+        "--stored-mb",
+        type=float,
+        metavar="MB",
+        help="what the ledger may keep of what a participant sends (default: by the policy)",
+    )
+    parser.add_argument(
         "--fresh",
         action=argparse.BooleanOptionalAction,
         default=None,
@@ -111,10 +111,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             [BuiltPackage(public, truth) for public, truth in options.package],
             state=options.state,
             admin_token=admin_token,
-            address=ListenAddress(
-                host, options.port, options.uds, certificate(options.tls_cert, options.tls_key), options.behind_proxy
+            listener=Listener(
+                host,
+                options.port,
+                options.uds,
+                TlsCertificate.of(options.tls_cert, options.tls_key),
+                options.behind_proxy,
             ),
             policy=options.policy,
+            stored_mb=options.stored_mb,
             body_timeout_s=options.body_timeout,
             tapes=None if options.fresh is None else "fresh" if options.fresh else "given",
             resolve_every_s=options.resolve_every,

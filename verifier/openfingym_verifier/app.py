@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
+    from openfingym.listener.connections import Connections
     from openfingym_verifier.intake import Submission
     from openfingym_verifier.ledger_rows import SeasonRecord
     from openfingym_verifier.principals import ParticipantRecord
@@ -114,10 +115,7 @@ class VerifierApp:
         path, headers = scope["path"], dict(scope["headers"])
         # A load balancer has no token. All else is closed to strangers, routes that do not exist included.
         if path != HEALTH:
-            peer = scope.get("client")
-            self._tokens.admit(
-                headers.get(b"authorization"), self._service.members, peer[0] if peer else None, now_ns()
-            )
+            self._tokens.admit(headers.get(b"authorization"), self._service.members)
         endpoint = self._posts.get(path) if scope["method"] == "POST" else None
         if endpoint is not None:
             await endpoint(scope, receive, send)
@@ -142,12 +140,15 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, version: str) -> VerifierApp:
+def build_app(
+    service: Service, tokens: TokenIssuer, connections: Connections, *, body_timeout_s: float, version: str
+) -> VerifierApp:
     """The ASGI application of one verifier.
 
     Args:
         service: the verifier's tasks, rollouts and ledger.
         tokens: recognises callers by their tokens.
+        connections: the open connections, which count WebSockets.
         body_timeout_s: seconds that the body of a request may take to arrive.
         version: version that the OpenAPI description shows.
     """
@@ -173,7 +174,7 @@ def build_app(service: Service, tokens: TokenIssuer, *, body_timeout_s: float, v
     _add_rollout_routes(app, service, tokens)
     add_question_routes(app, service, tokens)
     describe(app)
-    return VerifierApp(app, posts, LiveEndpoint(service, tokens), service, tokens, body_timeout_s)
+    return VerifierApp(app, posts, LiveEndpoint(service, tokens, connections), service, tokens, body_timeout_s)
 
 
 def _add_problem_handlers(app: FastAPI) -> None:

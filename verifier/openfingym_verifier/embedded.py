@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Self
 
 from openfingym.errors import DigestMismatchError, VerifierError
 from openfingym.files.locks import Lock, take
+from openfingym.listener.listener import SHUTDOWN_S
 from openfingym_verifier.child import command, environment
-from openfingym_verifier.serving import SHUTDOWN_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from openfingym.errors import DigestMismatchError, OpenFinGymError
-from openfingym_verifier.serving import SHUTDOWN_S, ListenAddress, serve
+from openfingym.listener.listener import SHUTDOWN_S, Listener
+from openfingym_verifier.serving import serve
 
 
 def _reply(document: dict[str, object]) -> None:
@@ -51,7 +52,7 @@ def main() -> int:
             packages,
             state=Path(order["state"]),
             admin_token=order["admin_token"],
-            address=ListenAddress(uds=Path(order["uds"])),
+            listener=Listener(uds=Path(order["uds"])),
             policy=order["policy"],
             wait_s=order["wait_s"],
             on_ready=ready,

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from openfingym.headers import KEY_RULE, is_idempotency_key
+from openfingym.listener.asgi import DISCARDED_BYTES
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.connections import DISCARDED_BYTES
 from openfingym_verifier.intake import Submission
 from openfingym_verifier.problems import Problem
 

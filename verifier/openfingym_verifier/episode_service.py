@@ -20,6 +20,7 @@ from openfingym_verifier.events import EpisodeStarted, Stepped
 from openfingym_verifier.ledger_rows import EpisodeRow
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.sessions import INTERRUPTED
+from openfingym_verifier.storage import EVENT_BYTES
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class EpisodeService:
         self._ledger = resources.ledger
         self._tapes = resources.tapes
         self._sessions = resources.sessions
+        self._storage = resources.storage
         self._telemetry = resources.telemetry
         self._threads = resources.threads
 
@@ -111,6 +113,7 @@ class EpisodeService:
                     if problem.slug == "malformed-action":
                         # What is refused is recorded too, at the pace of submissions at most.
                         rollout.take_token(now_ns(), "refused actions")
+                        self._storage.take(rollout.row.principal, EVENT_BYTES)
                         await self._ledger.writer.submit(rollout.refused(problem, now_ns()).apply)
                     raise
 
@@ -184,6 +187,7 @@ class EpisodeService:
                     f"The episode started with this key is not open; the latest is episode {play.row.n}.",
                 )
             return answer(play.row, rollout.remaining, 0, play.first)
+        self._storage.take(rollout.row.principal, EVENT_BYTES)
         row = EpisodeRow(len(progress.rows) + 1, fold, _next(rollout, task, progress, fold), key)
         if rollout.row.session is None or fold == "public":
             await self.end_session(rollout)  # whoever practises has left it
@@ -210,7 +214,9 @@ class EpisodeService:
                 raise Problem(
                     "payload-too-large", f"All actions of a rollout together may take {MAX_KEPT_BYTES} bytes."
                 )
+            self._storage.require(rollout.row.principal, EVENT_BYTES + size - progress.action_bytes)
             led_to = await self._take(rollout, play, move)
+            self._storage.take(rollout.row.principal, EVENT_BYTES + size - progress.action_bytes)
             # Written before it is answered. If the write fails, the episode in memory is a step ahead of the ledger;
             # the caller drops it then.
             await self._ledger.writer.submit(Stepped(rollout.id, move.episode, move.step, move.text, now_ns()).apply)

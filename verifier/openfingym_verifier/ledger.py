@@ -28,7 +28,9 @@ from openfingym_verifier.ledger_rows import (
     submission_row,
 )
 from openfingym_verifier.ledger_schema import migrate
+from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.principals import ParticipantRecord
+from openfingym_verifier.storage import EVENT_BYTES, ROLLOUT_BYTES, SUBMISSION_BYTES
 from openfingym_verifier.writer import LedgerWriter
 
 if TYPE_CHECKING:
@@ -44,6 +46,21 @@ UNDERWAY_NS = 60_000_000_000
 CHECKPOINT_PAGES = 4096
 """16 MB of log before it is copied into the database: some hundred submissions."""
 
+STORED = """
+WITH others AS (SELECT id, principal, rejected FROM rollouts WHERE principal NOT IN (:local, :operator)),
+sizes (principal, size) AS (
+    SELECT principal, :rollout + :event * rejected FROM others
+    UNION ALL SELECT principal, :submission + length(content) FROM payloads
+        JOIN submissions ON submissions.id = submission JOIN others ON others.id = rollout_id
+    UNION ALL SELECT principal, :event FROM episodes JOIN others ON others.id = rollout_id
+    UNION ALL SELECT principal, :event + length(CAST(action AS BLOB)) FROM steps
+        JOIN episodes ON episodes.id = episode JOIN others ON others.id = rollout_id
+    UNION ALL SELECT principal, :event + length(answer) FROM forecasts
+        JOIN forecasters ON forecasters.id = forecaster WHERE principal NOT IN (:local, :operator)
+)
+SELECT principal, sum(size) FROM sizes GROUP BY principal
+"""
+"""Query of what is stored of each participant, as :mod:`openfingym_verifier.storage` counts it."""
 PROBE_BYTES = 64 * 1024
 """Bytes that are written and emptied again, to see whether a rollout could be written."""
 
@@ -195,6 +212,13 @@ class Ledger:
         )
         with self.read() as connection:
             return int(connection.execute(query, (rollout_id,)).fetchone()[0])
+
+    def stored_bytes(self) -> dict[str, int]:
+        """About how many bytes are kept of what each principal has sent, whose names are those of participants."""
+        names = {"local": LOCAL_USER, "operator": OPERATOR}
+        sizes = {"rollout": ROLLOUT_BYTES, "submission": SUBMISSION_BYTES, "event": EVENT_BYTES}
+        with self.read() as connection:
+            return {row[0]: row[1] for row in connection.execute(STORED, {**names, **sizes})}
 
     def participants(self) -> list[ParticipantRecord]:
         """Everybody who was ever given a key, by name."""

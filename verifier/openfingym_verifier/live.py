@@ -8,15 +8,18 @@ import logging
 from typing import TYPE_CHECKING
 
 from openfingym.headers import KEY_RULE, is_idempotency_key
+from openfingym.listener.connections import CrowdedError
 from openfingym.task.episodes import MAX_ACTION_BYTES
 from openfingym.verifiers.routes import JSON
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.episodes import read_json
+from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import Problem, of_failure
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+    from openfingym.listener.connections import Connections
     from openfingym_verifier.intake import Submission
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.service import Service
@@ -48,19 +51,28 @@ class EpisodeEndpoints:
 class LiveEndpoint:
     """The WebSocket endpoint ``/v1/episodes/live``."""
 
-    def __init__(self, service: Service, tokens: TokenIssuer) -> None:
+    def __init__(self, service: Service, tokens: TokenIssuer, connections: Connections) -> None:
         self._service = service
         self._tokens = tokens
+        self._connections = connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection to its end."""
         await receive()  # the request to connect
         authorization = dict(scope["headers"]).get(b"authorization")
         try:
-            await self._rollout(authorization)
+            row = (await self._rollout(authorization)).row
+            # The operator's rollouts are of agents that it launched, and as many as it likes.
+            party = None if row.principal in {LOCAL_USER, OPERATOR} else f"principal {row.principal}"
+            with self._connections.socket(row.id, party):
+                await self._serve(authorization, receive, send)
         except Problem as problem:
             await _deny(problem, send)
-            return
+        except CrowdedError as error:
+            await _deny(Problem("too-many-connections", f"{str(error).capitalize()}."), send)
+
+    async def _serve(self, authorization: bytes | None, receive: Receive, send: Send) -> None:
+        """Answer the messages of a rollout that is open."""
         await send({"type": "websocket.accept"})
         while True:
             try:

@@ -39,6 +39,8 @@ class Policy:
     one would say whether its answer is true."""
     open_rollouts: int | None = None
     """How many rollouts a participant may have begun and not ended, all tasks together; None for any number."""
+    stored_bytes: int | None = None
+    """How much the ledger may keep of what a participant sends, in all its rollouts together; None for any amount."""
 
 
 LOCAL = Policy("local")
@@ -50,6 +52,7 @@ STRICT = Policy(
     instances=False,
     question_ranges=False,
     open_rollouts=256,
+    stored_bytes=1_000_000_000,
 )
 RELEASED = 3
 """Held results of a participant and task that the close of a season releases. All of them together would say of

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.ration import Rations
     from openfingym_verifier.sessions import Sessions
+    from openfingym_verifier.storage import Storage
     from openfingym_verifier.tapes import Tapes
     from openfingym_verifier.telemetry import Telemetry
 
@@ -31,6 +32,8 @@ class Resources:
     """Computes scores, and keeps those that take long."""
     rations: Rations
     """Counts what each principal has been told."""
+    storage: Storage
+    """Counts what each participant has stored."""
     deferrals: Deferrals
     """Knows what rollouts were asked about what has not happened yet."""
     telemetry: Telemetry

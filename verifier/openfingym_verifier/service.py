@@ -14,6 +14,7 @@ import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
@@ -43,6 +44,7 @@ from openfingym_verifier.resources import Resources
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.rollout_table import RolloutTable
 from openfingym_verifier.sessions import Sessions
+from openfingym_verifier.storage import ROLLOUT_BYTES, SUBMISSION_BYTES, Storage
 from openfingym_verifier.submission_service import SubmissionService
 from openfingym_verifier.tapes import Tapes
 from openfingym_verifier.telemetry import Telemetry
@@ -118,6 +120,7 @@ class Service:
         self._choosing = asyncio.Lock()
         self._health = LedgerHealth(ledger)
         self._rations = Rations(ledger.disclosures())
+        self.storage = Storage(policy.stored_bytes, {} if policy.stored_bytes is None else ledger.stored_bytes())
         self._rollouts = RolloutTable(ledger, tasks, policy, self._threads)
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=self._rollouts.count_open)
         # A key of its own: whoever knows it can compute the truths of simulated providers.
@@ -130,6 +133,7 @@ class Service:
             sessions=self.sessions,
             grading=self.grading,
             rations=self._rations,
+            storage=self.storage,
             deferrals=self.deferrals,
             telemetry=self.telemetry,
             threads=self._threads,
@@ -167,7 +171,8 @@ class Service:
 
         Raises:
             Problem: ``not-found``: this verifier does not hold the task; ``season-closed``; ``malformed-request`` or
-                ``forbidden``: the caller cannot have what the order says; ``too-many-rollouts``.
+                ``forbidden``: the caller cannot have what the order says; ``too-many-rollouts``;
+                ``storage-exhausted``.
             VerifierError: the hidden data cannot be drawn; no rollout was created.
         """
         season = self.members.require_open_season()
@@ -183,6 +188,11 @@ class Service:
         # Counted from here on, since drawing a tape and writing the row are awaited: otherwise requests sent together
         # would all find room.
         with self._rollouts.beginning(owner):
+            # An agent that works for an hour should not learn at its end that its answer finds no room. The outcomes
+            # of episodes are written at the end, whatever else was stored meanwhile.
+            answered = SUBMISSION_BYTES + 8 * prod(hidden.shape)
+            self.storage.require(owner, ROLLOUT_BYTES + answered)
+            self.storage.take(owner, ROLLOUT_BYTES + (answered if hidden.sequential else 0))
             row, drawn = await self._begin(row, task, fresh=order.wants_own_tape(self._tape_policy))
         rollout = self._rollouts.add(row)
         # Where the outcomes are not known yet, the baseline has no score.

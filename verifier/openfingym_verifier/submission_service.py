@@ -16,6 +16,7 @@ from openfingym_verifier.feedback import WITHHELD, feedback
 from openfingym_verifier.finalize import stored_values
 from openfingym_verifier.intake import LIGHT_BYTES, Parsed, Submission, parse, refusal
 from openfingym_verifier.problems import REFUSALS, Problem
+from openfingym_verifier.storage import EVENT_BYTES, SUBMISSION_BYTES
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class SubmissionService:
         self._tapes = resources.tapes
         self._grading = resources.grading
         self._rations = resources.rations
+        self._storage = resources.storage
         self._deferrals = resources.deferrals
         self._telemetry = resources.telemetry
         self._threads = resources.threads
@@ -109,6 +111,7 @@ class SubmissionService:
         except Problem as problem:
             await self._record_refusal(rollout, problem)
             raise
+        self._storage.take(rollout.row.principal, SUBMISSION_BYTES + parsed.payload.nbytes)
         n = rollout.accepted + 1
         accepted = Accepted(
             rollout_id=rollout.id,
@@ -223,6 +226,7 @@ class SubmissionService:
     async def _record_refusal(self, rollout: Rollout, problem: Problem) -> None:
         """Count a refusal of what was sent; a failure of ours, or a rate limit, is no mark against the rollout."""
         if problem.slug in REFUSALS:
+            self._storage.take(rollout.row.principal, EVENT_BYTES)
             await self._ledger.writer.submit(rollout.refused(problem, now_ns()).apply)
 
     async def score_missing(self, rollout: Rollout, n: int, *, disclosed: bool | None = None) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import msgspec
 from aiohttp import ClientConnectionError, web
 
-from openfingym.training.guard import Guard
+from openfingym.listener import Listener
 from openfingym.training.mcp.messages import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -60,16 +60,15 @@ async def _drop(_message: Message) -> None:
 class Streamable:
     """The one endpoint of the protocol over HTTP."""
 
-    def __init__(self, terms: PlayTerms, guard: Guard, *, sessions: int, idle_s: float) -> None:
+    def __init__(self, terms: PlayTerms, *, sessions: int, idle_s: float) -> None:
         """Begin nothing yet.
 
         Args:
             terms: what is played. The first client plays the instance that is named, the next one the next instance.
-            guard: decides which requests are taken.
             sessions: most clients at once.
             idle_s: seconds after which a client that says nothing is taken to have gone.
         """
-        self._terms, self._guard = replace(terms, places=sessions), guard
+        self._terms = replace(terms, places=sessions)
         self._most, self._idle_s = sessions, idle_s
         self._clients: dict[str, _Client] = {}
         self._numbers = itertools.count(terms.index)
@@ -113,8 +112,6 @@ class Streamable:
         return web.json_response({"status": "healthy"})
 
     async def _post(self, request: web.Request) -> web.StreamResponse:
-        if (refusal := self._guard.refusal(request.headers)) is not None:
-            return _told(error_of(INVALID_REQUEST, refusal[1]), refusal[0])
         try:
             message = msgspec.json.decode(await request.read())
         except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
@@ -176,8 +173,6 @@ class Streamable:
         return _told(answer, 400 if isinstance(message, list) and isinstance(answer, dict) else 200, headers)
 
     async def _delete(self, request: web.Request) -> web.Response:
-        if (refusal := self._guard.refusal(request.headers)) is not None:
-            return _told(error_of(INVALID_REQUEST, refusal[1]), refusal[0])
         name = request.headers.get(SESSION, "")
         if name not in self._clients:
             return web.Response(status=404)
@@ -228,28 +223,27 @@ def _told(value: Message | list[Message], status: int, headers: dict[str, str] |
 def serve(
     terms: PlayTerms,
     *,
-    host: str,
-    port: int,
+    listener: Listener,
     sessions: int,
     idle_s: float,
-    token: str | None,
     ready: Callable[[str], None],
 ) -> None:
     """Serve clients until the process is interrupted or terminated.
 
     Args:
         terms: the task and the first instance that are played, and how.
-        host: name or address to listen on.
-        port: port to listen on; 0 lets the system choose.
+        listener: where the server listens, and for whom.
         sessions: most clients at once.
         idle_s: seconds after which a client that says nothing is taken to have gone.
-        token: the token that clients have to send; None to ask for none.
         ready: called with the endpoint's URL as soon as it is listened on.
 
     Raises:
-        UsageError: the address cannot be listened on.
+        UsageError: the address cannot be listened on, or the task's test data need another verifier for these clients.
+        VerifierError: the verifier does not answer.
     """
-    from openfingym.training.listening import run, until_stopped
+    from openfingym.training.strangers import require_strict
 
-    app = Streamable(terms, Guard(host, token), sessions=sessions, idle_s=idle_s).application()
-    run(until_stopped(app, host, port, lambda url: ready(url + PATH)))
+    hidden = (terms.task,) if terms.split == "test" else ()
+    require_strict(listener, hidden, terms.verifier, f"openfingym mcp {terms.task} --http")
+    app = Streamable(terms, sessions=sessions, idle_s=idle_s).application()
+    listener.serve_web(app, lambda url: ready(url + PATH))

@@ -84,6 +84,7 @@ class Served:
                 # Raises where there is no such task at all; if it does not, the name is the path of a folder.
                 catalog.load_task(name)
                 raise TaskNotFoundError(f"{name!r} is served by its name only; put its folder into $OPENFINGYM_TASKS")
+        self.verifier = verifier
         self.names, self.splits = tuple(dict.fromkeys(tasks)), tuple(dict.fromkeys(splits))
         self._settings: dict[str, Any] = {
             "reward": reward,

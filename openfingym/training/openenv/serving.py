@@ -1,16 +1,16 @@
-"""The server as a whole: its start, its guard, and its end, with nothing left behind."""
+"""The server as a whole: its start and its end, with nothing left behind."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Callable
 
 from aiohttp import web
 
-from openfingym.training.guard import Guard
-from openfingym.training.listening import run, until_stopped
-from openfingym.training.openenv.routes import Routes, told
-from openfingym.training.openenv.served import Served
+from openfingym.listener import Listener
+from openfingym.training.openenv.routes import Routes
+from openfingym.training.openenv.served import HIDDEN, Served
 from openfingym.training.openenv.sessions import IDLE_S, EnvSessions
 from openfingym.training.openenv.sockets import Sockets
 from openfingym.training.openenv.wire import MAX_FRAME, ActionRefused
@@ -19,26 +19,18 @@ SESSIONS = web.AppKey("sessions", EnvSessions)
 """Key under which an application holds its sessions."""
 
 
-def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = IDLE_S) -> web.Application:
+def application(served: Served, *, sessions: int, idle_s: float = IDLE_S) -> web.Application:
     """The application that serves tasks; whatever it opened is ended with it.
 
     Args:
         served: the tasks, splits and tools that the application offers.
-        guard: decides which requests are taken.
         sessions: most sessions that are open at once.
         idle_s: seconds for which a session without a socket is kept when nothing is done in it.
     """
     all_sessions = EnvSessions(served, most=sessions, idle_s=idle_s)
     sockets = Sockets(all_sessions)
 
-    @web.middleware
-    async def guarded(
-        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        refusal = guard.refusal(request.headers)
-        return await handler(request) if refusal is None else told({"detail": refusal[1]}, refusal[0])
-
-    app = web.Application(client_max_size=MAX_FRAME, middlewares=[guarded])
+    app = web.Application(client_max_size=MAX_FRAME)
     app.add_routes(Routes(all_sessions, sockets).all())
 
     async def looking(_app: web.Application) -> AsyncIterator[None]:
@@ -65,29 +57,35 @@ def application(served: Served, guard: Guard, *, sessions: int, idle_s: float = 
 def serve(
     served: Served,
     *,
-    host: str,
-    port: int,
+    listener: Listener,
     sessions: int,
     idle_s: float = IDLE_S,
-    token: str | None = None,
     ready: Callable[[str], None],
 ) -> None:
     """Serve tasks until the process is interrupted or terminated.
 
     Args:
         served: the tasks, splits and tools that are offered.
-        host: name or address to listen on.
-        port: port to listen on; 0 lets the system choose.
+        listener: where the server listens, and for whom.
         sessions: most sessions that are open at once.
         idle_s: seconds for which a session without a socket is kept when nothing is done in it.
-        token: the token that clients have to send; None to ask for none.
         ready: called with the server's URL as soon as it is listened on.
 
     Raises:
-        UsageError: the address cannot be listened on, or a task cannot be played like this.
+        UsageError: the address cannot be listened on, a task cannot be played like this, or its hidden data need
+            another verifier for these clients.
         OpenFinGymError: a task is malformed, or cannot be built.
     """
-    app = application(served, Guard(host, token), sessions=sessions, idle_s=idle_s)
+    from openfingym.training.strangers import require_strict
+    from openfingym.verifiers.address import VERIFIER_VARIABLE
+
+    splits = [split for split in served.splits if split in HIDDEN]
+    command = " ".join(["openfingym env serve --openenv", *served.names, *(f"--split {split}" for split in splits)])
+    require_strict(listener, served.names if splits else (), served.verifier, command)
+    if served.verifier is not None:
+        # Environments that are stepped find the verifier of their hidden splits by the variable.
+        os.environ[VERIFIER_VARIABLE] = served.verifier
+    app = application(served, sessions=sessions, idle_s=idle_s)
 
     async def prepared() -> None:
         try:
@@ -96,4 +94,4 @@ def serve(
             raise refused.__cause__ or refused from None
 
     # The tasks are loaded once the server listens, so that no client finds it closed; a mistake in them ends it then.
-    run(until_stopped(app, host, port, ready, prepared))
+    listener.serve_web(app, ready, prepared)

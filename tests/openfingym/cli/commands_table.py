@@ -578,11 +578,8 @@ COMMANDS: Mapping[str, Command] = {
     "env serve": Command(
         "env serve fx-forecast --openenv",
         {
-            "--host zzhost": (
-                "training.openenv.serving.serve host='zzhost'",
-                "training.guard.is_loopback name='zzhost'",
-            ),
-            "--port 6": ("training.openenv.serving.serve port=6",),
+            "--host zzhost": ("listener.listener.Listener host='zzhost'",),
+            "--port 6": ("listener.listener.Listener port=6",),
             "--split practice": ("training.openenv.served.Served splits=('practice',)",),
             "--sessions 7": ("training.openenv.serving.serve sessions=7",),
             "--places 7": ("training.openenv.served.Served places=7",),
@@ -611,17 +608,14 @@ COMMANDS: Mapping[str, Command] = {
             "--index 6": ("training.mcp.played.PlayTerms index=6",),
             "--seed 7": ("training.mcp.played.PlayTerms seed=7",),
             "--out folder": ("training.mcp.played.PlayTerms out=HOME/folder",),
-            "--http": ("training.mcp.streamable.serve port=8001",),
+            "--http": ("listener.listener.Listener port=8001",),
             "--backend inline": ("training.mcp.played.PlayTerms backend='inline'",),
             "--verifier zzaddress": ("training.mcp.played.PlayTerms verifier='zzaddress'",),
         },
         {
             "mcp fx-forecast --http": {
-                "--host h": (
-                    "training.mcp.streamable.serve host='h'",
-                    "training.guard.is_loopback name='h'",
-                ),
-                "--port 6": ("training.mcp.streamable.serve port=6",),
+                "--host h": ("listener.listener.Listener host='h'",),
+                "--port 6": ("listener.listener.Listener port=6",),
                 "--sessions 7": ("training.mcp.streamable.serve sessions=7",),
                 "--idle 1.375": ("training.mcp.streamable.serve idle_s=1.375",),
                 "--token-file file.jsonl": (
@@ -992,9 +986,9 @@ COMMANDS: Mapping[str, Command] = {
         "verifier serve --admin-token-file token",
         {
             "--task zznames": ("catalog.load_task name='zznames'",),
-            "--host zzhost": ("openfingym_verifier.serving.ListenAddress host='zzhost'",),
-            "--port 6": ("openfingym_verifier.serving.ListenAddress port=6",),
-            "--uds new": ("openfingym_verifier.serving.ListenAddress uds=new",),
+            "--host zzhost": ("listener.listener.Listener host='zzhost'",),
+            "--port 6": ("listener.listener.Listener port=6",),
+            "--uds new": ("listener.listener.Listener uds=new",),
             "--state folder": ("openfingym_verifier.serving.serve state=folder",),
             "--admin-token-file file.jsonl": (
                 "verifiers.registry.make_token path=file.jsonl",
@@ -1004,10 +998,11 @@ COMMANDS: Mapping[str, Command] = {
                 "verifiers.registry.make_token path=file.jsonl",
                 "verifiers.registry.read_token path=file.jsonl",
             ),
-            "--tls-cert file.jsonl": ("openfingym_verifier.serving.certificate file=file.jsonl",),
-            "--tls-key file.jsonl": ("openfingym_verifier.serving.certificate key=file.jsonl",),
-            "--behind-proxy zzproxies": ("openfingym_verifier.serving.ListenAddress proxies='zzproxies'",),
+            "--tls-cert file.jsonl": ("listener.tls.TlsCertificate.of file=file.jsonl",),
+            "--tls-key file.jsonl": ("listener.tls.TlsCertificate.of key=file.jsonl",),
+            "--behind-proxy zzproxies": ("listener.listener.Listener proxies='zzproxies'",),
             "--policy local": ("openfingym_verifier.serving.serve policy='local'",),
+            "--stored-mb 1.375": ("openfingym_verifier.serving.serve stored_mb=1.375",),
             "--register file.jsonl": (
                 "verifiers.registry.register path=file.jsonl",
                 "verifiers.registry.unregister path=file.jsonl",

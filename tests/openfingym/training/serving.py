@@ -13,7 +13,7 @@ import httpx
 from aiohttp import web
 from websockets.sync.client import ClientConnection, connect
 
-from openfingym.training.listening import listening
+from openfingym.listener import Listener
 
 
 class Server:
@@ -51,8 +51,8 @@ def served(made: Callable[[], web.Application]) -> Iterator[Server]:
 
     async def run() -> None:
         app, stop = made(), asyncio.Event()
-        async with listening(app, "127.0.0.1", 0) as port:
-            found.append(Server(port, app, stop))
+        async with Listener("127.0.0.1").serving(app) as url:
+            found.append(Server(int(url.rpartition(":")[2]), app, stop))
             ready.set()
             await stop.wait()
 

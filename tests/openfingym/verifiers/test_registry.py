@@ -131,7 +131,7 @@ def test_a_token_that_everybody_may_touch_is_refused(folder: Path, tasks: dict[s
 def test_what_is_no_token(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "token").write_bytes(content)
     (tmp_path / "token").chmod(0o600)
-    with pytest.raises(UsageError, match="expected an admin token"):
+    with pytest.raises(UsageError, match="expected a secret"):
         read_token(tmp_path / "token")
 
 

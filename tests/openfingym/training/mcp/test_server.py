@@ -15,7 +15,6 @@ from typing import IO, Any
 import pytest
 
 from openfingym.results import read_run
-from openfingym.training.guard import Guard
 from openfingym.training.mcp.messages import VERSIONS, McpConversation
 from openfingym.training.mcp.played import PlayTerms
 from openfingym.training.mcp.streamable import SESSION, Streamable
@@ -187,7 +186,7 @@ def test_closing_the_input_in_the_midst_of_a_program_scores_what_was_submitted(t
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     terms = PlayTerms(TASK, "train", backend="sandbox", out=tmp_path_factory.mktemp("runs"))
-    with served(Streamable(terms, Guard("127.0.0.1"), sessions=2, idle_s=600.0).application) as running:
+    with served(Streamable(terms, sessions=2, idle_s=600.0).application) as running:
         yield running
 
 

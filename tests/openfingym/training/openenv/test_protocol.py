@@ -17,7 +17,6 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from openfingym.envs.making import make
 from openfingym.errors import TaskNotFoundError
 from openfingym.instances import COUNT
-from openfingym.training.guard import Guard
 from openfingym.training.openenv.served import Served
 from openfingym.training.openenv.serving import SESSIONS, application
 from openfingym.training.openenv.wire import MAX_FRAME
@@ -40,7 +39,7 @@ def action(store_home: Path) -> None:
 @pytest.fixture(scope="module")
 def server(store_home: Path) -> Iterator[Server]:
     def made() -> Any:
-        return application(Served([TASK, OTHER]), Guard("127.0.0.1"), sessions=20, idle_s=600.0)
+        return application(Served([TASK, OTHER]), sessions=20, idle_s=600.0)
 
     with served(made) as running:
         yield running
@@ -365,7 +364,7 @@ def test_a_slow_reader_holds_up_nobody_and_does_not_fill_the_memory(server: Serv
 
 def test_forgotten_sessions_are_closed_and_a_stop_closes_the_rest() -> None:
     def made() -> Any:
-        return application(Served([TASK]), Guard("127.0.0.1"), sessions=600, idle_s=1.0)
+        return application(Served([TASK]), sessions=600, idle_s=1.0)
 
     with contextlib.ExitStack() as stack, served(made) as running:
         for _ in range(500):
@@ -384,7 +383,7 @@ def test_forgotten_sessions_are_closed_and_a_stop_closes_the_rest() -> None:
 
 def test_what_cannot_be_played_is_a_factory_error() -> None:
     def made() -> Any:
-        return application(Served([TASK], ("validation",)), Guard("127.0.0.1"), sessions=2)
+        return application(Served([TASK], ("validation",)), sessions=2)
 
     with served(made) as running:
         with running.socket() as socket:

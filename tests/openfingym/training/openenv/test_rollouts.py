@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from openfingym.training.guard import Guard
 from openfingym.training.openenv.served import Served
 from openfingym.training.openenv.serving import SESSIONS, application
 from openfingym.training.openenv.tools import RESERVED, inner, outer
@@ -29,7 +28,7 @@ print("saved")
 def server() -> Iterator[Server]:
     def made() -> Any:
         offered = Served([TASK], ("train", "test"), places=2, backend="sandbox")
-        return application(offered, Guard("127.0.0.1"), sessions=4)
+        return application(offered, sessions=4)
 
     with served(made) as running:
         yield running
@@ -100,7 +99,7 @@ def test_a_client_that_dies_in_a_call_gives_its_place_back(server: Server) -> No
 def test_a_failure_of_ours_is_an_error_and_no_reward() -> None:
     def made() -> Any:
         offered = Served([TASK], ("train",), backend="sandbox", verifier="http://127.0.0.1:9")
-        return application(offered, Guard("127.0.0.1"), sessions=1)
+        return application(offered, sessions=1)
 
     with served(made) as running, running.socket() as socket:
         told = asked(socket, {"type": "reset"})
