@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,9 @@ def test_a_lock_of_a_file_that_was_removed_meanwhile_is_taken_on_the_new_one(tmp
 
     thread = threading.Thread(target=second)
     thread.start()
+    # Until the other thread has opened the file that is removed.
+    while sum(os.path.realpath(link) == str(path) for link in Path("/proc/self/fd").iterdir()) < 2:
+        time.sleep(0.001)
     path.unlink()
     with take(path):
         first.release()
