@@ -280,7 +280,8 @@ def test_a_result_is_held_against_its_own_build(tmp_path: Path, monkeypatch: pyt
     from openfingym.adversarial import record as module
 
     monkeypatch.setattr(module, "recorded", lambda: recorded(path))
-    module._current.cache_clear()
+    module._rows.cache_clear()
+    module.reached_on.cache_clear()
     try:
         assert reached_on(ROW.digest) == ROW
         assert reached_in(ROW.build) == ROW
@@ -290,7 +291,8 @@ def test_a_result_is_held_against_its_own_build(tmp_path: Path, monkeypatch: pyt
         assert skill_of(result(task_digest="0" * 64)) == "not recorded"
         assert skill_of(result(state="rejected", relative_total=None)) is None
     finally:
-        module._current.cache_clear()
+        module._rows.cache_clear()
+        module.reached_on.cache_clear()
 
 
 def test_a_record_is_kept_whole(tmp_path: Path) -> None:
