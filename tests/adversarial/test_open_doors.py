@@ -45,13 +45,14 @@ class Door:
 
     def __init__(self, name: str, command: list[str], environment: dict[str, str], files: tuple[int, int]) -> None:
         self.name = name
+        # By a shell that becomes the server: nothing of this process, which has threads, is forked to run in between.
+        limit = f'ulimit -S -n {files[0]}; ulimit -H -n {files[1]}; exec "$@"'
         self.process = subprocess.Popen(
-            command,
+            ["sh", "-c", limit, "sh", *command],
             env={**os.environ, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, files),  # noqa: PLW1509
         )
         assert self.process.stdout is not None
         self._output: IO[str] = self.process.stdout

@@ -47,13 +47,10 @@ class Served:
     """A verifier in a process of its own, on TCP."""
 
     def __init__(self, package: BuiltPackage, state: Path, *arguments: str, files: int | None = None) -> None:
-        limit = None if files is None else (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+        # By a shell that becomes the server: nothing of this process, which has threads, is forked to run in between.
+        limit = [] if files is None else ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
         self.process = subprocess.Popen(
-            command(package, state, *arguments),
-            env=environment(),
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=limit,  # noqa: PLW1509
+            [*limit, *command(package, state, *arguments)], env=environment(), stdout=subprocess.PIPE, text=True
         )
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().split()[-1]
