@@ -69,7 +69,10 @@ names = ("Name Umask State Tgid Pid PPid TracerPid Uid Gid Groups NStgid NSpid N
 found["status"] = {name: status.get(name) for name in names.split()}
 found["status"]["SigQ"] = status["SigQ"].split("/")[1]  # before it, what all processes of the user have queued
 found["environment"] = dict(os.environ)
+shown = open("/proc/self/environ", "rb").read().split(b"\\0")
+found["shown environment"] = sorted(part.decode() for part in shown if part)
 found["environment"].pop("OPENFINGYM_DEADLINE")
+found["shown environment"] = [text for text in found["shown environment"] if "DEADLINE" not in text]
 found["python"] = [sys.argv, sys.orig_argv, sys.path, sys.flags, sys.executable, sys.prefix, sys._base_executable,
                    sys.warnoptions, sys.getrecursionlimit(), sys.getswitchinterval(), sys.dont_write_bytecode,
                    sys.stdin.encoding, sys.getfilesystemencoding(), __name__, __file__, __builtins__.__name__]

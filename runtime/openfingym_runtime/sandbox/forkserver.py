@@ -59,6 +59,8 @@ ANSWERING: Final = "answering.py"
 """Module of the agent's client that the first process of a sandbox imports by its own name."""
 _MOST_FAILURES: Final = 5
 """Failures in a row after which a fork server is not used any more."""
+_ROOM_BYTES: Final = 4096
+"""Bytes that the environment of a program may be longer than the fork server's."""
 # `serve` returns in the processes that are to be programs only.
 _PROGRAM: Final = """
 from inside.forkserver import serve
@@ -254,6 +256,9 @@ def _forget() -> None:
 def _config(view: PythonView, modules: tuple[str, ...]) -> channel.Message:
     program = _PROGRAM.format(modules=modules, program=PROGRAM)
     config = base_config(view, 1, {PROGRAM: program})
+    # What Python reads of it at its start, such as PYTHONPATH, is the same for every program. A program's own takes its
+    # place in /proc/self/environ, which cannot become longer, so room is left there.
+    environment = program_environment(_NO_JOB, 0.0, PYTHON_PATH)
     return {
         **config,
         "binds": [
@@ -262,8 +267,7 @@ def _config(view: PythonView, modules: tuple[str, ...]) -> channel.Message:
             (str(agent_package() / ANSWERING), f"/agent/{ANSWERING}"),
         ],
         "serves": True,
-        # What Python reads of it at its start, such as PYTHONPATH, is the same for every program.
-        "environment": program_environment(_NO_JOB, 0.0, PYTHON_PATH),
+        "environment": {**environment, "OPENFINGYM_ROOM": "x" * _ROOM_BYTES},
     }
 
 

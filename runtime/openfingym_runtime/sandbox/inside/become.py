@@ -4,10 +4,12 @@ new interpreter would find it.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 from answering import install  # type: ignore[import-not-found]  # see `watching`
@@ -37,10 +39,12 @@ def confined(link: int) -> None:
         os.set_inheritable(3, False)
         confine.drop_capabilities(orders["become"])
         bounds = confine.Bounds(**orders["bounds"])
+        start, end = _shown_environment()
         confine.confine(bounds, 4, executes=False)
         _own_input()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _renew(orders["environment"], len(bounds.cpus))
+        _show_environment(orders["environment"], start, end)
         # Last of all, since what is to be answered waits for the first process.
         listener = install()
         channel.send(channel_to_first, {}, (listener,))
@@ -88,3 +92,18 @@ def _renew(environment: dict[str, str], cpus: int) -> None:
     own = {__name__.partition(".")[0], install.__module__}
     for name in [name for name in sys.modules if name.partition(".")[0] in own]:
         del sys.modules[name]
+
+
+def _shown_environment() -> tuple[int, int]:
+    """Where in memory ``/proc/self/environ`` is read from: first and last address."""
+    # Fields 50 and 51 of proc(5).
+    fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return int(fields[47]), int(fields[48])
+
+
+def _show_environment(environment: dict[str, str], start: int, end: int) -> None:
+    """Make ``/proc/self/environ`` show these variables, as far as there is room, in place of the fork server's."""
+    text = b"".join(f"{name}={value}".encode() + b"\0" for name, value in environment.items())[: end - start - 1]
+    # Nothing points into this memory any more: the variables that were set above are elsewhere.
+    ctypes.memset(start, 0, end - start)
+    ctypes.memmove(start, text, len(text))
