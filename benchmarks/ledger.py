@@ -40,6 +40,7 @@ from openfingym.questions import ProviderAnswer, Question  # noqa: E402
 from openfingym_verifier.ledger import Ledger  # noqa: E402
 from openfingym_verifier.questions.service import QuestionService  # noqa: E402
 from openfingym_verifier.serving import SWITCH_INTERVAL_S  # noqa: E402
+from openfingym_verifier.storage import Storage  # noqa: E402
 
 CLIENTS = 64
 RATIO, P99_MS, RESOLVE_S, STATUS_S, STATUS_MB = 0.7, 50.0, 60.0, 2.0, 500
@@ -80,7 +81,7 @@ def opened(state: Path) -> Iterator[QuestionService]:
     """The questions of a ledger."""
     ledger, threads = Ledger(state), ThreadPoolExecutor(2)
     try:
-        service = QuestionService(ledger, threads, b"a benchmark")
+        service = QuestionService(ledger, threads, b"a benchmark", Storage(None, {}))
         service.providers.add(Local())
         yield service
         service.close()

@@ -16,6 +16,7 @@ from openfingym.questions import ProviderAnswer, Question
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.questions.service import QuestionService
+from openfingym_verifier.storage import Storage
 
 HOUR = 3_600_000_000_000
 START = 1_735_689_600_000_000_000
@@ -81,7 +82,7 @@ async def service(state: Path, provider: Scripted) -> AsyncIterator[QuestionServ
     ledger = Ledger(state)
     threads = ThreadPoolExecutor(2)
     try:
-        found = QuestionService(ledger, threads, b"a secret of tests")
+        found = QuestionService(ledger, threads, b"a secret of tests", Storage(None, {}))
         found.providers.add(provider)
         if CLOCK not in found.clocks.simulated:
             await found.clocks.advance(CLOCK, START)

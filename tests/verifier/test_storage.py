@@ -17,6 +17,8 @@ from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.policy import LOCAL, STRICT
 from openfingym_verifier.storage import MB
+from tests.verifier.scripted import START, question
+from tests.verifier.test_crash import limit_file_size
 
 STEPPED = "equity-rolling-forecast"
 
@@ -121,6 +123,59 @@ def test_the_ledger_counts_as_memory_does(launch: Any, packages: dict[str, Built
         assert ledger.stored_bytes() == {"one": 8192 + 3 * (2048 + payload) + 512}
     finally:
         ledger.close()
+
+
+def test_a_forecast_is_counted_once_and_acknowledged_again_on_a_full_account(launch: Any, tmp_path: Path) -> None:
+    """A repetition, and what is refused, take no room; and whoever lost an acknowledgement gets it, room or not."""
+    state = tmp_path / "state"
+    verifier = launch([], state, "--stored-mb", "0.004")
+    with verifier.client() as operator:
+        operator.questions.advance("season", START)
+        operator.questions.ask([question("q", provider="simulated", query={"market": "m"})])
+        key = operator.add_participant("one")
+    with VerifierClient(uds=verifier.uds, admin_token=key) as one:
+
+        def forecast(number: int, p: float = 0.5) -> Any:
+            sent = {"probability": p}
+            return one.questions.forecast("q", sent, agent="a", idempotency_key=f"key-{number}")["forecast"]
+
+        first = forecast(0)
+        for _ in range(20):
+            assert forecast(0) == first
+            with pytest.raises(SubmissionError, match="idempotency-conflict"):
+                forecast(0, 0.75)
+        taken = next(number for number in range(1, 20) if refused(forecast, number))
+        # 4,000 bytes are room for seven of a little more than 512.
+        assert taken == 7
+        assert forecast(0) == first
+        assert refused(forecast, taken)
+    verifier.stop()
+    ledger = Ledger(state)
+    try:
+        assert ledger.stored_bytes() == {"one": 7 * (512 + len('{"probability":0.5}'))}
+    finally:
+        ledger.close()
+
+
+def test_what_a_full_disk_refused_is_not_counted(
+    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
+    wide = packages["wide"]
+    answer = np.zeros(wide.manifest.submission_shape)
+    verifier = launch([wide], tmp_path / "state", "--stored-mb", str(3.5 * answer.nbytes / MB))
+    with verifier.client() as operator:
+        key = operator.add_participant("patient")
+    with VerifierClient(uds=verifier.uds, admin_token=key) as patient:
+        ticket = patient.create_rollout("wide")
+        limit_file_size(verifier.popen.pid, 4096)
+        for number in range(4):
+            with pytest.raises(VerifierError, match="503 unavailable"):
+                patient.submit(ticket.token, answer, idempotency_key=f"key-{number}")
+            with pytest.raises(VerifierError, match="503 unavailable"):
+                patient.create_rollout("wide")
+        limit_file_size(verifier.popen.pid, -1)
+        assert [patient.submit(ticket.token, answer).submission for _ in range(3)] == [1, 2, 3]
+        assert refused(patient.submit, ticket.token, answer)
 
 
 def test_policies() -> None:

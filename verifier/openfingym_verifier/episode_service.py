@@ -187,15 +187,15 @@ class EpisodeService:
                     f"The episode started with this key is not open; the latest is episode {play.row.n}.",
                 )
             return answer(play.row, rollout.remaining, 0, play.first)
-        self._storage.take(rollout.row.principal, EVENT_BYTES)
         row = EpisodeRow(len(progress.rows) + 1, fold, _next(rollout, task, progress, fold), key)
-        if rollout.row.session is None or fold == "public":
-            await self.end_session(rollout)  # whoever practises has left it
-            play = await in_threads(self._threads, Play.begin, task, row)
-        else:
-            play = await in_threads(self._sessions.threads, self._begin_session, rollout, task, row)
-        # On the disk before the first observation is shown: a private episode that was seen counts as begun.
-        await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, rollout.accepted, now_ns()).apply)
+        with self._storage.taking(rollout.row.principal, EVENT_BYTES):
+            if rollout.row.session is None or fold == "public":
+                await self.end_session(rollout)  # whoever practises has left it
+                play = await in_threads(self._threads, Play.begin, task, row)
+            else:
+                play = await in_threads(self._sessions.threads, self._begin_session, rollout, task, row)
+            # On the disk before the first observation is shown: a private episode that was seen counts as begun.
+            await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, rollout.accepted, now_ns()).apply)
         rollout.accepted += fold == "private"
         progress.rows.append(row)
         progress.play = play
@@ -214,12 +214,12 @@ class EpisodeService:
                 raise Problem(
                     "payload-too-large", f"All actions of a rollout together may take {MAX_KEPT_BYTES} bytes."
                 )
-            self._storage.require(rollout.row.principal, EVENT_BYTES + size - progress.action_bytes)
-            led_to = await self._take(rollout, play, move)
-            self._storage.take(rollout.row.principal, EVENT_BYTES + size - progress.action_bytes)
-            # Written before it is answered. If the write fails, the episode in memory is a step ahead of the ledger;
-            # the caller drops it then.
-            await self._ledger.writer.submit(Stepped(rollout.id, move.episode, move.step, move.text, now_ns()).apply)
+            with self._storage.taking(rollout.row.principal, EVENT_BYTES + size - progress.action_bytes):
+                led_to = await self._take(rollout, play, move)
+                # Written before it is answered. If the write fails, the episode in memory is a step ahead of the
+                # ledger; the caller drops it then.
+                stepped = Stepped(rollout.id, move.episode, move.step, move.text, now_ns())
+                await self._ledger.writer.submit(stepped.apply)
             play.took(move.text, led_to)
             progress.action_bytes = size
         return answer(play.row, rollout.remaining, play.step, play.last)

@@ -125,7 +125,7 @@ class Service:
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=self._rollouts.count_open)
         # A key of its own: whoever knows it can compute the truths of simulated providers.
         secret = load_key(state / "provider.key", "change the truths of open questions that are simulated")
-        self.questions = QuestionService(ledger, self._threads, secret, void_after_s=void_after_s)
+        self.questions = QuestionService(ledger, self._threads, secret, self.storage, void_after_s=void_after_s)
         self.deferrals = Deferrals(ledger, self.questions, self.tapes, self._rollouts, self._threads)
         resources = Resources(
             ledger=ledger,
@@ -192,8 +192,8 @@ class Service:
             # of episodes are written at the end, whatever else was stored meanwhile.
             answered = SUBMISSION_BYTES + 8 * prod(hidden.shape)
             self.storage.require(owner, ROLLOUT_BYTES + answered)
-            self.storage.take(owner, ROLLOUT_BYTES + (answered if hidden.sequential else 0))
-            row, drawn = await self._begin(row, task, fresh=order.wants_own_tape(self._tape_policy))
+            with self.storage.taking(owner, ROLLOUT_BYTES + (answered if hidden.sequential else 0)):
+                row, drawn = await self._begin(row, task, fresh=order.wants_own_tape(self._tape_policy))
         rollout = self._rollouts.add(row)
         # Where the outcomes are not known yet, the baseline has no score.
         if order.questions is None:

@@ -6,7 +6,8 @@ Nothing of it is ever removed, since receipts rest on it; so a bound on each rol
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import Problem
@@ -44,8 +45,8 @@ class Storage:
         if self._stored[principal] + size > self._most:
             raise Problem(
                 "storage-exhausted",
-                f"{principal} has {self._stored[principal] / MB:.1f} of {self._most / MB:g} MB stored here, and this "
-                f"takes {size / MB:.1f} MB more. Nothing is removed, since receipts rest on it: ask the operator for "
+                f"{principal} has {self._stored[principal]:,} of {self._most:,} bytes stored here, and this takes "
+                f"{size:,} more. Nothing is removed, since receipts rest on it: ask the operator for "
                 "more, which `openfingym verifier serve` gives by its option --stored-mb.",
                 close=True,
             )
@@ -58,3 +59,23 @@ class Storage:
         """
         self.require(principal, size)
         self._stored[principal] += size
+
+    @contextmanager
+    def taking(self, principal: str, size: int) -> Iterator[None]:
+        """Count ``size`` bytes more, which the block writes; if it fails, they are counted no longer.
+
+        If it is cancelled they stay counted, since its write may be under way.
+
+        Raises:
+            Problem: ``storage-exhausted``: there is no room for them.
+        """
+        self.take(principal, size)
+        try:
+            yield
+        except Exception:
+            self.give_back(principal, size)
+            raise
+
+    def give_back(self, principal: str, size: int) -> None:
+        """Count ``size`` bytes no longer, which were not written after all."""
+        self._stored[principal] -= size

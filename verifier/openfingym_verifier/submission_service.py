@@ -111,7 +111,6 @@ class SubmissionService:
         except Problem as problem:
             await self._record_refusal(rollout, problem)
             raise
-        self._storage.take(rollout.row.principal, SUBMISSION_BYTES + parsed.payload.nbytes)
         n = rollout.accepted + 1
         accepted = Accepted(
             rollout_id=rollout.id,
@@ -124,11 +123,12 @@ class SubmissionService:
             bucket=rollout.bucket,
         )
         # Decided before anything is awaited: two submissions of a participant cannot both be its last with feedback.
-        disclosed = self._rations.take_public(rollout.row)
-        if score is None:
-            document = await self._write_then_score(task, accepted, parsed, disclosed=disclosed)
-        else:
-            document = await self._write_scored(accepted, _feedback(task, score, disclosed=disclosed), forecasts)
+        with self._storage.taking(rollout.row.principal, SUBMISSION_BYTES + parsed.payload.nbytes):
+            disclosed = self._rations.take_public(rollout.row)
+            if score is None:
+                document = await self._write_then_score(task, accepted, parsed, disclosed=disclosed)
+            else:
+                document = await self._write_scored(accepted, _feedback(task, score, disclosed=disclosed), forecasts)
         self._telemetry.scored(task.name, time.perf_counter() - start)
         # Memory follows the ledger, never the other way round: from here on the submission is on the disk.
         rollout.feedback.append(document)

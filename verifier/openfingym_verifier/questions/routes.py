@@ -33,7 +33,6 @@ from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading
 from openfingym_verifier.questions.replaying import receive_together
 from openfingym_verifier.questions.verdicts import decide
-from openfingym_verifier.storage import EVENT_BYTES
 
 if TYPE_CHECKING:
     from openfingym_verifier.service import Service
@@ -182,7 +181,6 @@ def _add_forecast_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
     ) -> dict[str, Any]:
         """Answer a question; the latest answer before its deadline counts. Answered when it is on the disk."""
         _check_names(body, idempotency_key)
-        service.storage.take(caller.name, EVENT_BYTES + len(json.dumps(body.answer)))
         receipt = await own.forecast(
             caller,
             body.question,

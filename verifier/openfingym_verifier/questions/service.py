@@ -28,6 +28,7 @@ from openfingym_verifier.questions.providers import Providers
 from openfingym_verifier.questions.recorded import record
 from openfingym_verifier.questions.references import References
 from openfingym_verifier.questions.resolving import Resolver
+from openfingym_verifier.storage import EVENT_BYTES
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.questions.reading import LedgerQuestion
+    from openfingym_verifier.storage import Storage
     from openfingym_verifier.writer import Transaction
 
 MOST_KNOWN = 16_384
@@ -51,17 +53,21 @@ SHOWN_S = 30.0
 class QuestionService:
     """Asks questions, takes forecasts, and has both resolved."""
 
-    def __init__(self, ledger: Ledger, threads: Executor, secret: bytes, *, void_after_s: float | None = None) -> None:
+    def __init__(
+        self, ledger: Ledger, threads: Executor, secret: bytes, storage: Storage, *, void_after_s: float | None = None
+    ) -> None:
         """Read the simulated clocks.
 
         Args:
             ledger: the ledger, in which questions and forecasts are recorded.
             threads: threads in which the ledger is read, and documents are checked.
             secret: key from which simulated providers make up their truths.
+            storage: what participants may have stored, of which a forecast takes its part.
             void_after_s: seconds after its evaluation time that a question is void without a truth; None for two weeks.
         """
         self._ledger = ledger
         self._threads = threads
+        self._storage = storage
         self.clocks = Clocks(ledger)
         self.providers = Providers(ledger, secret)
         self._references = References(self.providers, self.clocks, ledger.writer)
@@ -177,8 +183,8 @@ class QuestionService:
             idempotency_key: key under which it may be sent again; None for a request without one.
 
         Raises:
-            Problem: ``not-found``, ``deadline-passed``, ``truth-known``, ``idempotency-conflict``, ``rate-limited``, or
-                what is wrong with the answer; nothing was recorded.
+            Problem: ``not-found``, ``deadline-passed``, ``truth-known``, ``idempotency-conflict``, ``rate-limited``,
+                ``storage-exhausted``, or what is wrong with the answer; nothing was recorded.
         """
         known = await self.find(question, caller)
         # Taken before anything is awaited that a provider could delay.
@@ -189,17 +195,21 @@ class QuestionService:
             forecast, pending = await self.prepare(
                 known, forecaster, answer, received_ns, idempotency_key=idempotency_key
             )
+            size = EVENT_BYTES + len(forecast.answer.encode())
+            self._storage.require(caller.name, size)
         except Problem as problem:
-            if problem.slug not in {"deadline-passed", "truth-known"}:
+            if problem.slug not in {"deadline-passed", "truth-known", "storage-exhausted"}:
                 raise
-            # What was acknowledged before is acknowledged again, whatever has become of the question meanwhile.
+            # What was acknowledged before is acknowledged again, whatever has become of the question meanwhile, and of
+            # the room for more.
             return await self.acknowledged(known, forecaster, answer, idempotency_key, problem)
-        receipt = await self._ledger.writer.submit(forecast.apply, overtakes=True)
-        if isinstance(receipt, Problem):
-            raise receipt
+        with self._storage.taking(caller.name, size):
+            receipt = await self._ledger.writer.submit(forecast.apply, overtakes=True)
         assert isinstance(receipt, Acknowledgement)
-        # A repetition came later, and what its market shows is of another moment than the forecast.
-        if pending is not None and receipt.new:
+        if not receipt.new:
+            # It came later, and what its market shows is of another moment than the forecast.
+            self._storage.give_back(caller.name, size)
+        elif pending is not None:
             self._references.add_later(pending, known, receipt.forecast)
         return receipt
 
