@@ -23,8 +23,7 @@ CALLS = sized(36, 3)
 GROUP = sized(32, 2)
 NAIVE = """```python
 import numpy as np, interface
-x = interface.load_test_inputs()
-interface.submit(np.repeat(x[:, -1:, :], interface.HORIZON, axis=1))
+interface.predict_each(lambda x: np.repeat(x[:, -1:, :], interface.HORIZON, axis=1))
 ```"""
 
 

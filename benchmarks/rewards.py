@@ -1,4 +1,4 @@
-"""What a reward costs: verified rollouts of small programs in the sandbox, forked from a fork server against executed.
+"""What a reward costs: verified rollouts of small programs on an instance, in the sandbox, forked against executed.
 
 Run: ``python benchmarks/rewards.py [ROLLOUTS]``, as root for figures of this program's processes alone. Prints, of a
 program that uses NumPy and of one that fits with scikit-learn, rollouts a second and CPU seconds a rollout with 1, 2
@@ -38,22 +38,23 @@ from openfingym_runtime.gate import GateKeeper
 from openfingym_runtime.sandbox import forkserver
 
 TASK = "treasury-forecast"
+SPLIT, INSTANCE = "train", 3
 GROUP = sized(32, 2)
 AT_ONCE = sized((1, 2, 4), (1,))
 NUMPY = """
 import interface
 import numpy as np
 inputs, targets = interface.load_train()
-interface.submit(np.broadcast_to(targets.mean(axis=0), interface.SUBMISSION_SHAPE))
+mean = targets.mean(axis=0)
+interface.predict_each(lambda x: np.broadcast_to(mean, (len(x), *mean.shape)))
 """
 SCIKIT = """
 import interface
 import numpy as np
 from sklearn.linear_model import Ridge
 inputs, targets = interface.load_train()
-test = interface.load_test_inputs()
 model = Ridge().fit(inputs.reshape(len(inputs), -1), targets.reshape(len(targets), -1))
-interface.submit(model.predict(test.reshape(len(test), -1)).reshape(interface.SUBMISSION_SHAPE))
+interface.predict_each(lambda x: model.predict(x.reshape(len(x), -1)).reshape(len(x), *targets.shape[1:]))
 """
 LIMITS = {"numpy": (0.08, 20.0), "scikit-learn": (0.15, 12.0)}
 """CPU seconds a rollout at most, and rollouts a second at least."""
@@ -103,7 +104,7 @@ def rollouts(
     """Rollouts a second, and processor seconds of each."""
 
     def one(seed: int) -> str:
-        return launcher.run(launcher.packages[0], agent, seed=seed, out=out).state
+        return launcher.run(launcher.packages[0], agent, seed=seed, out=out, split=SPLIT, instance=INSTANCE).state
 
     one(0)
     began, used = time.perf_counter(), meter.seconds()
@@ -143,7 +144,10 @@ def group(package: BuiltPackage, out: Path) -> float:
     """Seconds of one step of 32 rollouts of an agent whose model answers at once."""
     agent = resolve("oneshot")
     specs = [
-        RolloutSpec(TASK, package.manifest.digest, agent, "stand-in/competent", seed=seed) for seed in range(GROUP + 2)
+        RolloutSpec(
+            TASK, package.manifest.digest, agent, "stand-in/competent", seed=seed, split=SPLIT, instance=INSTANCE
+        )
+        for seed in range(GROUP + 2)
     ]
 
     async def main() -> float:

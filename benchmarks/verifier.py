@@ -38,7 +38,9 @@ from fastapi import Request
 from size import sized, status
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "verifier"), str(ROOT / "runtime")]
+# The last has a kind of task that is answered in one array of a size that can be chosen.
+PLACES = [str(ROOT), str(ROOT / "verifier"), str(ROOT / "runtime"), str(ROOT / "tests" / "distribution")]
+sys.path[:0] = PLACES
 
 TARGET = 1.5
 CLIENTS = sized((1, 32), (1, 2))
@@ -68,9 +70,10 @@ channels = {CHANNELS!r}
 train = 0.3
 public = 0.35
 private = 0.35
+hidden_stride = 10
 embargo = 5
 [metadata.openfingym.contract]
-kind = "forecast"
+kind = "array"
 lookback = 5
 horizon = 5
 value_semantics = "log_return"
@@ -161,7 +164,7 @@ def serve_bare(uds: str, public: Path, truth: Path) -> None:
 
 @contextlib.contextmanager
 def running(command: list[str], uds: Path) -> Iterator[None]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[:3]), "OPENFINGYM_ADMIN_TOKEN": ADMIN}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(PLACES), "OPENFINGYM_ADMIN_TOKEN": ADMIN}
     process = subprocess.Popen([sys.executable, *command], env=environment)
     try:
         while not uds.exists():

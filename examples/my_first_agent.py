@@ -1,4 +1,4 @@
-"""A first agent: a program that runs inside the sandbox and submits through the task's interface.
+"""A first agent: a program that runs inside the sandbox and forecasts, window by window, through the task's interface.
 
 Run it with::
 
@@ -12,7 +12,6 @@ import interface
 import numpy as np
 
 inputs, targets = interface.load_train()  # float64[n, lookback, channels], float64[n, horizon, channels]
-test = interface.load_test_inputs()  # float64[n_test, lookback, channels]
 is_level = interface.contract["value_semantics"] != "log_return"
 steps = np.arange(1, interface.HORIZON + 1)[None, :, None]
 
@@ -30,5 +29,8 @@ errors = [np.sqrt(((forecast(inputs, factor) - targets) ** 2).mean()) for factor
 best = candidates[int(np.argmin(errors))]
 print(f"factor {best:+.2f}, training error {min(errors):.4g} {interface.contract['unit']}")
 
-feedback = interface.submit(forecast(test, best))
-print(f"feedback on the public fold: {feedback}")
+# Hidden windows are shown in the order of time. The first part of them is there to practise on, as often as the budget
+# allows; the other part counts, and is walked through once.
+practice = interface.predict_each(lambda windows: forecast(windows, best), practice=True)
+print(f"practice on the public fold: {practice}")
+interface.predict_each(lambda windows: forecast(windows, best))

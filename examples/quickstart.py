@@ -1,4 +1,4 @@
-"""The Python surface in one page: list tasks, make an environment, submit, read the verified score.
+"""The Python surface in one page: list tasks, make an environment, answer its windows, read the verified score.
 
 Run it with ``python examples/quickstart.py``.
 """
@@ -12,12 +12,13 @@ for task in openfingym.tasks(family="forecasting"):
 
 env = openfingym.make("treasury-forecast")
 observation, info = env.reset(seed=0)
-print(f"\n{info['task']}: submit float64{list(info['submission_shape'])}, {info['unit']}")
+print(f"\n{info['task']}: {info['windows_left']} windows, each float64{list(info['shape'])}, {info['unit']}")
 
-# The last observed curve, repeated: a random walk's forecast.
-last_curve = observation["test_inputs"][:, -1:, :]
-predictions = np.repeat(last_curve, info["submission_shape"][1], axis=1)
-
-_, reward, terminated, truncated, info = env.step(predictions)
+# Each window is shown once the one before it was answered.
+steps, terminated = info["shape"][0], False
+while not terminated:
+    # The last observed curve, repeated: a random walk's forecast.
+    last_curve = observation["inputs"][0, -1:]
+    observation, reward, terminated, truncated, info = env.step(np.repeat(last_curve, steps, axis=0))
 print(f"reward {reward:.4f} (verified loss {info['total']:.4f}, lower is better); metrics {info['metrics']}")
 env.close()

@@ -45,7 +45,8 @@ def program(source: str) -> Agent:
     return Agent("test", "program", source)
 
 
-NAIVE = "np.repeat(interface.load_test_inputs()[:, -1:, :], interface.HORIZON, axis=1)"
+NAIVE = "np.repeat(window.inputs[:, -1:, :], interface.HORIZON, axis=1)"
+WINDOWS = "import interface, numpy as np\nfor window in interface.iter_test():\n"
 
 
 @pytest.fixture(scope="module")
@@ -125,19 +126,23 @@ def test_the_oracle_is_best_and_nop_is_rejected(launcher: Launcher) -> None:
     assert oracle.skill == 0.99, "each metric's ratio is held above 0.01"
     assert (nop.state, nop.total) == ("rejected", None)
     assert nop.reason is not None
-    assert "no submission" in nop.reason
+    assert "no window" in nop.reason
 
 
 REJECTED = {
     "crash": ("import interface\nraise ValueError('bad luck')", ["status 1", "ValueError: bad luck"]),
     "syntax": ("def broken(:", ["status 1", "SyntaxError"]),
-    "wrong shape": ("import interface, numpy as np\ninterface.submit(np.zeros((3, 3)))", ["(40, 5, 6)", "(3, 3)"]),
-    "nan": (f"import interface, numpy as np\np = {NAIVE}\np[3, 2, 1] = np.nan\ninterface.submit(p)", ["finite"]),
-    "huge": (
-        f"import interface, numpy as np\np = {NAIVE}\np[0, 0, 0] = 1e308\ninterface.submit(p)",
-        ["[-5, 30]", "1e+308"],
+    "wrong shape": (f"{WINDOWS}    window.predict(np.zeros((3, 3)))", ["(1, 5, 6)", "(3, 3)"]),
+    "nan": (f"{WINDOWS}    p = {NAIVE}\n    p[0, 2, 1] = np.nan\n    window.predict(p)", ["finite"]),
+    "huge": (f"{WINDOWS}    p = {NAIVE}\n    p[0, 0, 0] = 1e308\n    window.predict(p)", ["[-5, 30]", "1e+308"]),
+    "nothing": ("print('hello')", ["no window"]),
+    "array": (
+        "import interface, numpy as np\ninterface.submit(np.zeros(interface.SUBMISSION_SHAPE))",
+        ["interface.iter_test()"],
     ),
-    "nothing": ("print('hello')", ["no submission"]),
+    "all at once": ("import interface\ninterface.load_test_inputs()", ["interface.iter_test()"]),
+    "no answer": (f"{WINDOWS}    pass", ["window 0 has no answer yet", "97 of 97 windows"]),
+    "half a walk": (f"{WINDOWS}    window.predict({NAIVE})\n    if window.left == 90: break", ["89 of 97 windows"]),
 }
 
 
@@ -151,40 +156,46 @@ def test_the_agents_fault_is_rejected_with_the_reason(case: str, launcher: Launc
         assert part in str(result.reason), result.reason
 
 
-def test_the_last_accepted_submission_counts_and_a_crash_after_it_does_not_matter(launcher: Launcher) -> None:
+def test_a_program_goes_on_at_the_first_window_without_an_answer(launcher: Launcher) -> None:
+    """Another walk of the same program, and a crash once all is answered, change nothing of what counts."""
     source = (
-        f"import interface, numpy as np\np = {NAIVE}\ninterface.submit(p + 1.0)\ninterface.submit(p)\nraise "
-        "SystemExit(9)"
+        f"{WINDOWS}    window.predict({NAIVE})\n    if window.left == 90: break\n"
+        f"for window in interface.iter_test():\n    window.predict({NAIVE})\n"
+        "print(window.number, window.left)\nraise SystemExit(9)"
     )
     result = launcher.run(launcher.packages[0], program(source))
     assert result.state == "scored"
     assert result.total == pytest.approx(result.baseline_total)
-    assert (result.submissions_accepted, result.exit_code) == (2, 9)
+    assert (result.submissions_accepted, result.exit_code) == (1, 9)
 
 
-def test_the_budget_ends(launcher: Launcher, tmp_path: Path) -> None:
+def test_the_budget_of_practice_ends(launcher: Launcher, tmp_path: Path) -> None:
     source = (
-        f"import interface, numpy as np\np = {NAIVE}\n"
-        "for k in range(5): print(interface.submit(p + 0.1 * k))\n"
-        "try: interface.submit(p)\n"
+        "import interface, numpy as np\n"
+        "last = lambda x: np.repeat(x[:, -1:, :], interface.HORIZON, axis=1)\n"
+        "for k in range(5): print(interface.predict_each(lambda x: last(x) + 0.1 * k, practice=True))\n"
+        "try: interface.predict_each(last, practice=True)\n"
         "except Exception as error: print('SIXTH', error)\n"
+        "print(interface.predict_each(last))\n"
     )
     result = launcher.run(launcher.packages[0], program(source), out=tmp_path)
-    assert result.submissions_accepted == 5
+    assert (result.state, result.submissions_accepted) == ("scored", 1)
     assert result.path is not None
     said = (result.path / "output.log").read_text().splitlines()
-    assert len(said) == 6, "five answers, and that there are no more"
-    assert said[-1] == "SIXTH All 5 submissions of this rollout have been accepted."
+    assert len(said) == 7, "five results, that there are no more, and that the last walk has none yet"
+    assert said[5:] == ["SIXTH All 5 practice episodes of this rollout have been begun.", "None"]
 
 
 def test_feedback_is_public_rounded_and_clipped(launcher: Launcher, tmp_path: Path) -> None:
     """What the program is shown, against the public fold's losses recomputed here from the truth."""
     package = launcher.packages[0]
     source = (
-        f"import interface, numpy as np\np = {NAIVE}\n"
-        "for values in (p, p * 0 + 29.0):\n"
-        "    shown = interface.submit(values)\n"
+        "import interface, numpy as np\n"
+        "last = lambda x: np.repeat(x[:, -1:, :], interface.HORIZON, axis=1)\n"
+        "for model in (last, lambda x: last(x) * 0 + 29.0):\n"
+        "    shown = interface.predict_each(model, practice=True)\n"
         "    print('SHOWN', *(f'{name}={value!r}' for name, value in shown.metrics.items()))\n"
+        "interface.predict_each(last)\n"
     )
     result = launcher.run(package, program(source), out=tmp_path)
     assert result.path is not None
@@ -194,10 +205,9 @@ def test_feedback_is_public_rounded_and_clipped(launcher: Launcher, tmp_path: Pa
     first, second = (
         {name: float(value) for name, _, value in (item.partition("=") for item in line)} for line in lines
     )
-    public = slice(package.manifest.n_public)
-    inputs = np.asarray(package.array("test_inputs"))[public]
-    naive = np.repeat(inputs[:, -1:, :], package.manifest.horizon, axis=1)
-    error = naive - package.read_truth()["targets"][public]
+    public, truth = slice(package.manifest.n_public), package.read_truth()
+    naive = np.repeat(truth["test_inputs"][public, -1:, :], package.manifest.horizon, axis=1)
+    error = naive - truth["targets"][public]
     mse = float(np.mean(error**2))
     exact = {"mse": mse, "rmse": mse**0.5, "mae": float(np.mean(np.abs(error)))}
     assert first == {name: float(f"{value:.3g}") for name, value in exact.items()}

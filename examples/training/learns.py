@@ -44,14 +44,14 @@ SIGNS = ("+", "-")
 RETURNS = tuple(f"x[:, -{lag}]" for lag in range(1, LAGS + 1))
 GRAMMAR = (
     ("import interface\n",),
-    ("x = interface.load_test_inputs()\n",),
-    ("y = 0.42 * (",),  # of two returns: 0.6 standard deviations, whichever they are
+    ("interface.predict_each(lambda x: ",),
+    ("(0.42 * (",),  # of two returns: 0.6 standard deviations, whichever they are
     SIGNS,
     RETURNS,
     SIGNS,
     RETURNS,  # but not the same
-    (")\n",),
-    ("interface.submit(y[:, None])\n",),
+    ("))",),
+    ("[:, None])\n",),
     (END,),
 )
 """What may stand at each place of a program."""

@@ -25,8 +25,7 @@ from openfingym.training.trl import TrlSpec
 TEMPLATES = Path(trl.__file__).parent / "chat_templates"
 FACTORS = ("1.00", "0.95", "0.80")
 PROGRAM = """import interface, numpy as np
-test = interface.load_test_inputs()
-np.save("p.npy", {factor} * np.repeat(test[:, -1:], interface.HORIZON, axis=1))"""
+interface.predict_each(lambda x: {factor} * np.repeat(x[:, -1:], interface.HORIZON, axis=1))"""
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 
@@ -41,15 +40,13 @@ def conversations(spec: TrlSpec, tools: list[Any]) -> list[list[dict[str, Any]]]
         row, program = spec.train_dataset[number], PROGRAM.format(factor=FACTORS[number % len(FACTORS)])
         messages = [dict(message) for message in row["prompt"]]
         if spec.one_shot:
-            end = 'interface.submit(np.load("p.npy"))'
-            found.append([*messages, {"role": "assistant", "content": f"```python\n{program}\n{end}\n```"}])
+            found.append([*messages, {"role": "assistant", "content": f"```python\n{program}\n```"}])
             continue
         environment = tools[0].__self__
         messages[-1]["content"] += environment.reset(**row)
-        for name, arguments in (("run_python", {"code": program}), ("submit", {"path": "p.npy"})):
-            call = {"type": "function", "function": {"name": name, "arguments": arguments}}
-            messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
-            messages.append({"role": "tool", "name": name, "content": getattr(environment, name)(**arguments)})
+        call = {"type": "function", "function": {"name": "run_python", "arguments": {"code": program}}}
+        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        messages.append({"role": "tool", "name": "run_python", "content": environment.run_python(program)})
         found.append([*messages, {"role": "assistant", "content": "Done."}])
     for number in range(len(found), 24):
         row, played = spec.train_dataset[number % len(spec.train_dataset)], found[number % (2 * len(FACTORS))]
@@ -80,7 +77,7 @@ def tiny_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
 def tiny_model(spec: TrlSpec, lessons: int) -> tuple[Qwen3ForCausalLM, PreTrainedTokenizerFast]:
     """A model that knows a few conversations by heart, and its tokenizer."""
     environment = None if spec.one_shot else spec.environment_factory()
-    names = ("read_file", "run_python", "submit", "write_file")  # in the order in which TRL tells them
+    names = ("read_file", "run_python", "write_file")  # in the order in which TRL tells them
     tools = [] if environment is None else [getattr(environment, name) for name in names]
     told = conversations(spec, tools)
     template = (TEMPLATES / "qwen3_training.jinja").read_text()

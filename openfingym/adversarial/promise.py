@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import SubmissionError
-from openfingym.kinds import is_sequential, kind_of, score_fold, score_with_replicates
+from openfingym.kinds import is_sequential, kind_of, score_fold, score_with_replicates, walks
 from openfingym.kinds.skillless.stale import NAME as COPIED_BARS
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
@@ -153,7 +153,7 @@ def survey(
     manifest, spec = package.manifest, package.task.spec
     kind, contract, shape = kind_of(package.task), spec.contract, manifest.submission_shape
     read = reader_of(package, hidden)
-    public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), 0)
+    public, private = kind.folds(spec, read, hidden, (manifest.n_public, manifest.n_private), 0)
     whole = _Judge(package, private, kind.naive(contract, read, shape))
     heavy = any(find_metric(entry.name).heavy for entry in spec.scoring.metrics)
     judge = whole.on_sample(SAMPLE) if heavy else whole
@@ -175,8 +175,11 @@ def survey(
 
 
 def reader_of(package: BuiltPackage, hidden: Mapping[str, Array]) -> Reader:
-    """A reader of public arrays by name; for a sequential task also of the hidden ones, which its baseline plays on."""
-    if not is_sequential(package.task.spec.contract):
+    """A reader of public arrays by name; of a task that is stepped or walked through also of the hidden ones, to which
+    its baseline answers.
+    """
+    contract = package.task.spec.contract
+    if not (is_sequential(contract) or walks(contract)):
         return package.array
     return lambda name: hidden[name] if name in hidden else package.array(name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openfingym.kinds import is_sequential, kind_of, sequential_kind
+from openfingym.kinds import is_sequential, kind_of, sequential_kind, walks
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
@@ -19,7 +19,11 @@ def submit_truth(client: VerifierClient, ticket: RolloutTicket, package: BuiltPa
     """
     spec, manifest, truth = package.task.spec, package.manifest, package.read_truth()
     if not is_sequential(spec.contract):
-        client.submit(ticket.token, kind_of(package.task).oracle(spec.contract, truth, manifest.submission_shape))
+        best = kind_of(package.task).oracle(spec.contract, truth, manifest.submission_shape)
+        if walks(spec.contract):
+            client.walk(ticket.token, best[manifest.n_public :])
+        else:
+            client.submit(ticket.token, best)
         return
     kind = sequential_kind(spec.contract)
     for _ in range(ticket.budget):

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from openfingym.adversarial.promise import reader_of
 from openfingym.checks.finding import FailedCheckError, Finding, Progress, run, silent
 from openfingym.checks.hidden import features, independence, leak_search
-from openfingym.kinds import Blocks, Material, is_sequential, kind_of, score_fold
+from openfingym.checks.look_ahead import look_ahead
+from openfingym.kinds import Blocks, Material, is_sequential, kind_of, score_fold, walks
+from openfingym.kinds.walk import Walk
 from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
@@ -232,34 +234,38 @@ def _time(
     """Rows are in order, training ends before the hidden part begins, and hidden windows of one series do not
     overlap.
     """
-    import numpy as np
-
     if is_sequential(package.task.spec.contract):
         from openfingym.checks.episodes import check_episodes
 
         return check_episodes(package, hidden, None if oracle is None else oracle(), progress)
+    if walks(package.task.spec.contract):
+        return _walk(package, hidden)
     if "test_times" not in package.contract["arrays"]:
         return "no clock: items are independent of each other"
+    arrays = [tuple(package.array(f"train_{name}") for name in ("inputs", "targets", "times"))]
+    arrays.append((package.array("test_inputs"), hidden["targets"], package.array("test_times")))
+    train, asked = ((known, answers, times.reshape(len(times), -1)[:, 0]) for known, answers, times in arrays)
+    if train[2].max() >= asked[2].min():
+        raise FailedCheckError("a training item is not before the hidden part")
+    return f"training ends {str(train[2].max())[:10]}; {look_ahead(train, asked)}"
+
+
+def _walk(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
+    """Training ends before the hidden windows, which are in the order of time."""
+    import numpy as np
+
+    kind, read = kind_of(package.task), reader_of(package, hidden)
+    walk = Walk.of(kind.due(package.task.spec.contract, read), (package.manifest.n_public, package.manifest.n_private))
     # One row a window, [n, steps]; where a window has one time, [n] becomes [n, 1].
-    train, test = (np.atleast_2d(package.array(f"{part}_times").T).T for part in ("train", "test"))
+    train, test = (np.atleast_2d(read(f"{part}_times").T).T for part in ("train", "test"))
     for name, times in (("train_times", train), ("test_times", test)):
         if (np.diff(times.astype(np.int64), axis=1) <= 0).any():
             raise FailedCheckError(f"{name}: a window's rows are not in time order")
     if train.max() >= test.min():
         raise FailedCheckError("a training window reaches into the hidden part")
-    series = (
-        package.array("test_series")
-        if "test_series" in package.contract["arrays"]
-        else np.zeros(len(test), dtype=np.int64)
-    )
-    # Within a series only: windows of several series on the same days do not show each other's values.
-    for number in np.unique(series):
-        own = test[series == number]
-        if (own[1:, 0] <= own[:-1, -1]).any():
-            raise FailedCheckError("hidden windows overlap: one window's inputs would show another's targets")
     return (
-        f"training ends {str(train.max())[:10]}, hidden windows run {str(test.min())[:10]} to {str(test.max())[:10]} "
-        "without overlap"
+        f"training ends {str(train.max())[:10]}; {walk.n_public} public and {walk.n_private} private windows run "
+        f"{str(test.min())[:10]} to {str(test.max())[:10]}, each shown after the one before was answered"
     )
 
 
@@ -269,28 +275,19 @@ def _ordering(
     oracle: Callable[[], NDArray[np.float64]],
     progress: Progress,
 ) -> str:
-    """Check that the truth scores best, and that the baseline beats the worst answer.
-
-    Where public inputs show both ends of a hidden stretch, the returned sentence also says what a straight line between
-    them scores: a line that uses the next window's first input, which is later than the forecast.
-    """
-    import numpy as np
-
+    """Check that the truth scores best, and that the baseline beats the worst answer."""
     from openfingym.metrics import relative
 
     manifest, spec = package.manifest, package.task.spec
     kind, contract, shape = kind_of(package.task), spec.contract, manifest.submission_shape
-    public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), 0)
-    answers = {"oracle": oracle(), "baseline": kind.naive(contract, reader_of(package, hidden), shape)}
+    read = reader_of(package, hidden)
+    public, private = kind.folds(spec, read, hidden, (manifest.n_public, manifest.n_private), 0)
+    answers = {"oracle": oracle(), "baseline": kind.naive(contract, read, shape)}
     progress("ordering: the worst answer")
     answers["worst"] = kind.worst(contract, hidden, shape)
     progress("ordering: scores")
     for name in ("oracle", "baseline"):
         kind.check(contract, public, answers[name])
-    ends = kind.ends(contract, package.array)
-    if ends is not None:
-        answers["line"] = answers["baseline"].copy()
-        answers["line"][ends.windows] = np.clip(ends.lines, contract.low, contract.high)
     scores = {name: score_fold(contract, spec.scoring, private, answer) for name, answer in answers.items()}
     # Feedback is given on the public fold, which must be scoreable too.
     score_fold(contract, spec.scoring, public, answers["oracle"])
@@ -300,8 +297,6 @@ def _ordering(
         raise FailedCheckError(
             f"expected oracle < {spec.scoring.baseline} baseline < worst in relative total, found {shown}"
         )
-    if ends is not None:
-        shown += "; the line from a window's last input to the next one's first, which nobody could draw in time"
     return shown
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.checks.finding import FailedCheckError
 from openfingym.kinds import Blocks, kind_of
+from openfingym.kinds.walk import SHOWN
 from openfingym.leaks import find_leaks, suspicious_features
 from openfingym.machine import one_blas_thread
 
@@ -73,8 +74,11 @@ def leak_search(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
             is not.
     """
     numbers = kind_of(package.task).numbers
-    # Times of hidden bars follow from those of the training bars, so that anybody could write them down.
-    values = {name: _known(array) for name, array in hidden.items() if array.dtype.kind != "M"}
+    # Times of hidden bars follow from those of the training bars, so that anybody could write them down. What windows
+    # show is searched for as what is asked for in windows before.
+    values = {
+        name: _known(array) for name, array in hidden.items() if array.dtype.kind != "M" and not name.startswith(SHOWN)
+    }
     ids = None if numbers is None else package.array(numbers)
     manifest, waivers = package.manifest, package.task.spec.waivers
     folds = (manifest.n_public, manifest.n_private)
@@ -130,7 +134,7 @@ def features(package: BuiltPackage, hidden: Mapping[str, Array]) -> str:
     targets = _known(hidden["targets"])
     with one_blas_thread():
         found = suspicious_features(
-            package.array("test_inputs"),
+            hidden["test_inputs"] if "test_inputs" in hidden else package.array("test_inputs"),
             targets,
             package.array("train_inputs"),
             package.array("train_targets"),

@@ -4,15 +4,15 @@
 
     rows   0                        a                    a+b                   n
            |-------- train ---------|e|----- public -----|e|----- private -----|
-           [inputs|targets]           [in|tgt][in|tgt]..   [in|tgt][in|tgt]..
-             [inputs|targets]         windows tile the block, none overlaps another
-               [inputs|targets]
-           training windows start every ``train_stride`` rows
+           [inputs|targets]           [inputs|tgt]         [inputs|tgt]
+             [inputs|targets]            [inputs|tgt]         [inputs|tgt]
+               [inputs|targets]             [inputs|tgt]         [inputs|tgt]
+           training windows start     hidden windows start every ``horizon`` rows
+           every ``train_stride`` rows
 
-``e`` is the embargo, rows dropped from the start of the later block. Every window lies wholly
-inside its block, inputs and targets, and hidden windows never overlap. So no hidden target is
-among the inputs of any window: were the hidden windows to slide, as is common, the inputs of
-one would contain the labels of the one before.
+``e`` is the embargo, rows dropped from the start of the later block. Every window lies wholly inside its block, inputs
+and targets. Every row of a hidden block after the first look-back is a target once, and is among the inputs of later
+windows: they are shown one at a time, each after all before it were answered (:mod:`openfingym.kinds.walk`).
 """
 
 from __future__ import annotations
@@ -90,6 +90,20 @@ def train_share(share: float, rows: int) -> int:
     """Number of rows, counted from the first, that make up a share of all rows."""
     # Through the decimal text: 0.29 * 100 is 28.999... in binary, and its floor would be off by one.
     return int(Fraction(str(share)) * rows)
+
+
+def hidden_stride(split: Split, horizon: int) -> int:
+    """Rows from one hidden window to the next.
+
+    Raises:
+        TaskError: there are fewer than a window asks for.
+    """
+    if split.hidden_stride is not None and split.hidden_stride < horizon:
+        raise TaskError(
+            f"is {split.hidden_stride}; expected at least the {horizon} rows that a window asks for",
+            key="split.hidden_stride",
+        )
+    return split.hidden_stride or horizon
 
 
 def stamps(times: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
@@ -185,10 +199,11 @@ def cut(
     # Of training rows alone: the mean of all rows would tell of the hidden ones.
     mean, scale = _scaling(values[train.start : train.stop], split, scaled)
     ready = values if split.scaling == "none" else (values - mean) / scale
-    # Training windows may overlap; hidden ones begin a whole length apart.
+    # Training windows may overlap. Hidden ones, which are shown one after the other, advance by what they ask for.
     train_starts = np.arange(train.start, train.stop - length + 1, split.train_stride) + lead
-    public_starts = np.arange(public.start, public.stop - length + 1, length) + lead
-    private_starts = np.arange(private.start, private.stop - length + 1, length) + lead
+    stride = hidden_stride(split, horizon)
+    public_starts = np.arange(public.start, public.stop - length + 1, stride) + lead
+    private_starts = np.arange(private.start, private.stop - length + 1, stride) + lead
     test_starts = np.concatenate([public_starts, private_starts])
     # sliding_window_view puts the window axis last; windows are [row, channel] everywhere else.
     windows = sliding_window_view(ready, lookback + horizon, axis=0).transpose(0, 2, 1)

@@ -75,11 +75,10 @@ def realised_volatility(prices: NDArray[np.float64], window: int = VOLATILITY_WI
 
 
 def rows_apart(lookback: int, window: int = GRAPH_WINDOW, volatility_window: int = VOLATILITY_WINDOW) -> int:
-    """Rows to leave out between a hidden target and the first input of the next window, so that the two share no
-    return.
+    """Rows to leave out between the last target of a block and the first input of the next block, so that the two share
+    no return.
 
-    The volatility of one day shares all but one return with that of the day before: windows of volatilities that merely
-    do not overlap would show a hidden target, nearly, as the next window's first input.
+    The volatility of one day shares all but one return with that of the day before.
 
     Args:
         lookback: input rows of a window; its graph ends at the last of them and is made of volatilities.
@@ -87,7 +86,7 @@ def rows_apart(lookback: int, window: int = GRAPH_WINDOW, volatility_window: int
         volatility_window: number of returns that a volatility is computed from.
     """
     # A graph ends with the inputs and is `window` rows long, so it may begin before them: its first volatility must
-    # share no return with the hidden target either.
+    # share no return with the target either.
     return max(volatility_window - 1, window + volatility_window - 1 - lookback)
 
 

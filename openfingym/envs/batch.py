@@ -125,18 +125,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         """Arrays of a fresh rollout, which take the place of the package's."""
         self._public = PublicHalf.of(self.package) if self._instances is None else self._instances.first()
         """The public half of the task, or of the instance at hand."""
-        space_of = partial(_box, bounded=not fresh) if self._instances is None else _varying
-        # Gymnasium's Dict is not generic in its values.
-        parts = {name: space_of(array) for name, array in self._public.observation.items()}
-        self.observation_space = spaces.Dict(parts)  # type: ignore[assignment, arg-type]
-        contract, shape = self.task.spec.contract, self.package.manifest.submission_shape
-        self.action_space = (
-            spaces.Text(PROGRAM_LIMIT, min_length=0, charset=_CODE_CHARACTERS)
-            if action == "code"
-            else spaces.Box(contract.low, contract.high, shape, np.float64)
-            if self._instances is None
-            else Varying(contract.low, contract.high, self._public.manifest.submission_shape, np.float64)
-        )
+        self.observation_space, self.action_space = self._spaces()
 
     @property
     def instruction(self) -> str:
@@ -159,19 +148,19 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         asked = options_of(options)
         require_recordable(seed)
         super().reset(seed=seed)
-        known = {"index"} if self._instances is not None else set()
-        if unknown := sorted(map(str, asked.keys() - known)):
-            raise UsageError(f"unknown reset options: {', '.join(unknown)}")
+        self._check(asked)
         self._seed = seed if seed is not None else 0
         if self._instances is not None:
             self._public = self._instances.next(seed, asked.get("index"))
-            if isinstance(self.action_space, Varying):
-                self.action_space.current = self._public.manifest.submission_shape
+        self._ready = False
+        self._begin()
         self._ready = True
-        # Predictions need the inputs of the fresh tape at once; a program's rollout is begun by the launcher.
-        self._fresh_arrays = self._begin_fresh() if self._fresh and self._predicts else {}
+        return self._observe(), self._described()
+
+    def _described(self) -> Info:
+        """What ``reset`` says of the task, or of the instance at hand."""
         manifest, texts = self._public.manifest, self._public.texts
-        return self._observe(), {
+        return {
             **self._provenance(),
             "family": self.task.spec.family,
             "unit": self.task.spec.contract.unit,
@@ -201,19 +190,64 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
                 are expected, or the other way round.
             RuntimeFailureError, VerifierError: our machinery failed; there is no reward.
         """
+        self._require(action)
+        self._ready = False
+        lease = self._leased()
+        ran: Info = {}
+        result = self._run_code(lease, action, ran) if isinstance(action, str) else self._submit(lease, action)
+        return self._ended(result, ran)
+
+    def close(self) -> None:
+        """Release the verifier; the last environment of a task stops it."""
+        self._ready, self._ticket = False, None
+        if self._lease is not None:
+            self._lease.give_back()
+            self._lease = None
+
+    def _spaces(self) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
+        """The spaces of observations and of actions."""
+        space_of = partial(_box, bounded=not self._fresh) if self._instances is None else varying
+        observation = spaces.Dict({name: space_of(array) for name, array in self._public.observation.items()})
+        if not self._predicts:
+            return observation, spaces.Text(PROGRAM_LIMIT, min_length=0, charset=_CODE_CHARACTERS)
+        contract, shape = self.task.spec.contract, self._public.manifest.submission_shape
+        space: Any = spaces.Box if self._instances is None else Varying
+        return observation, space(contract.low, contract.high, shape, np.float64)
+
+    def _check(self, asked: dict[str, object]) -> None:
+        """Refuse options of ``reset`` that there are not, before anything changes.
+
+        Raises:
+            UsageError: there is no such option, or it cannot have this value.
+        """
+        known = set() if self._instances is None else {"index"}
+        if unknown := sorted(map(str, asked.keys() - known)):
+            raise UsageError(f"unknown reset options: {', '.join(unknown)}")
+
+    def _begin(self) -> None:
+        """Begin a rollout, as far as an observation needs one."""
+        if isinstance(self.action_space, Varying):
+            self.action_space.current = self._public.manifest.submission_shape
+        # Predictions need the inputs of the fresh tape at once; a program's rollout is begun by the launcher.
+        self._fresh_arrays = self._begin_fresh() if self._fresh and self._predicts else {}
+
+    def _require(self, action: object) -> None:
+        """Refuse an action without an end of the episode: it is an error in the caller's program, not an answer.
+
+        Raises:
+            UsageError: no episode is open, or the action is of the other form.
+        """
         if not self._ready:
-            raise UsageError("call reset() first; an episode of a batch task is one step long")
-        # Refused without an end of the episode: it is an error in the caller's program, not an answer.
+            raise UsageError("call reset() first; the episode is over, or none was begun")
         if isinstance(action, str) == self._predicts:
             expected = "predictions, an array" if self._predicts else "the source of a program"
             raise UsageError(
                 f"an action is {expected}; found {reprlib.repr(action)}. openfingym.make with action='code' makes an "
                 "environment that takes programs, with action='predictions' one that takes arrays"
             )
-        self._ready = False
-        lease = self._leased()
-        ran: Info = {}
-        result = self._run_code(lease, action, ran) if isinstance(action, str) else self._submit(lease, action)
+
+    def _ended(self, result: RolloutResult, ran: Info) -> tuple[Observation, float, bool, bool, Info]:
+        """The last step of an episode, of which ``ran`` says how its program ended."""
         self.rollout_id = result.rollout_id
         reward = result.reward(self._reward)
         info: Info = {
@@ -237,13 +271,6 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         }
         return self._observe(), reward, True, False, info
 
-    def close(self) -> None:
-        """Release the verifier; the last environment of a task stops it."""
-        self._ready = False
-        if self._lease is not None:
-            self._lease.give_back()
-            self._lease = None
-
     def _observe(self) -> Observation:
         """The observation, as new arrays each time: a caller may keep and change them."""
         arrays = self._public.observation
@@ -251,9 +278,25 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
 
     def _begin_fresh(self) -> dict[str, NDArray[np.generic]]:
         """Begin a rollout on a tape of its own, and return the arrays that replace the package's."""
-        client = self._leased().client
-        self._ticket = client.create_rollout(self.package.manifest.name, agent=AGENT, seed=self._seed, fresh=True)
-        return client.data(self._ticket.rollout_id)
+        self._ticket = self._created()
+        return self._leased().client.data(self._ticket.rollout_id)
+
+    def _created(self) -> RolloutTicket:
+        """A new rollout of the task, or of the instance at hand.
+
+        Raises:
+            VerifierError: the verifier would cut another instance.
+        """
+        split, instance = self._split_and_instance()
+        ticket = self._leased().client.create_rollout(
+            self.package.manifest.name, agent=AGENT, seed=self._seed, fresh=self._fresh, split=split, instance=instance
+        )
+        # The verifier cuts the instance itself; with another digest it would score an answer to another question.
+        if instance is not None and ticket.task_digest != self._public.manifest.digest:
+            raise VerifierError(
+                f"the verifier has another instance {instance} of {split} than this process: it is of another version"
+            )
+        return ticket
 
     def _leased(self) -> Lease:
         """The share of a verifier, taken on first use."""
@@ -294,31 +337,37 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         return result
 
     def _submit(self, lease: Lease, action: NDArray[np.float64] | dict[str, NDArray[np.float64]]) -> RolloutResult:
-        if isinstance(action, dict):
-            if set(action) != {"predictions"}:
-                raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
-            action = action["predictions"]
-        client, name, (split, instance) = lease.client, self.package.manifest.name, self._split_and_instance()
+        answer = predictions_of(action)
         # A fresh rollout was begun by ``reset``; any other begins with its submission.
-        ticket, self._ticket = (
-            self._ticket or client.create_rollout(name, agent=AGENT, seed=self._seed, split=split, instance=instance),
-            None,
-        )
-        # The verifier cuts the instance itself; with another digest it would score an answer to another question.
-        if instance is not None and ticket.task_digest != self._public.manifest.digest:
-            raise VerifierError(
-                f"the verifier has another instance {instance} of {split} than this process: it is of another version"
-            )
+        ticket, self._ticket = self._ticket or self._created(), None
         refusal = None
         try:
-            client.submit(ticket.token, _submitted(action))
+            lease.client.submit(ticket.token, submitted(answer))
         except SubmissionError as error:
             # The agent's fault, and so a result: the rollout ends without a score.
             refusal = str(error)
-        return as_result(client.finalize(ticket.rollout_id), self._public.manifest, AGENT, self._seed, refusal)
+        return self._finished(ticket, refusal)
+
+    def _finished(self, ticket: RolloutTicket, refusal: str | None) -> RolloutResult:
+        """End a rollout whose predictions were made here, of which ``refusal`` says why they were refused."""
+        verified = self._leased().client.finalize(ticket.rollout_id)
+        return as_result(verified, self._public.manifest, AGENT, self._seed, refusal)
 
 
-def _submitted(action: object) -> NDArray[Any]:
+def predictions_of(action: object) -> object:
+    """The predictions of an action: an array, or a dict with the one key ``predictions``.
+
+    Raises:
+        UsageError: a dict has other keys.
+    """
+    if not isinstance(action, dict):
+        return action
+    if set(action) != {"predictions"}:
+        raise UsageError(f"an action dict has the one key 'predictions', found {sorted(action)}")
+    return action["predictions"]
+
+
+def submitted(action: object) -> NDArray[Any]:
     """Predictions as the array that is submitted, of whatever type: the verifier refuses a wrong one.
 
     Raises:
@@ -338,11 +387,15 @@ def _submitted(action: object) -> NDArray[Any]:
     return np.asarray(array)
 
 
-def _varying(array: NDArray[np.generic]) -> Varying:
+def varying(array: NDArray[np.generic]) -> Varying:
     """The space of an array that has another shape in every instance."""
-    dtype = np.dtype(array.dtype)
-    low, high = (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype.str).min, np.iinfo(dtype.str).max)
+    low, high = limits(array.dtype)
     return Varying(float(low), float(high), array.shape, array.dtype.type)
+
+
+def limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The lowest and the highest number that a space of arrays of a type has, where nothing else bounds it."""
+    return (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype.str).min, np.iinfo(dtype.str).max)
 
 
 def _box(array: NDArray[np.generic], *, bounded: bool) -> spaces.Box:
@@ -353,8 +406,7 @@ def _box(array: NDArray[np.generic], *, bounded: bool) -> spaces.Box:
         bounded: whether its own lowest and highest value bound it; False where each rollout has another array.
     """
     if not bounded:
-        kind = np.dtype(array.dtype)
-        low, high = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind.str).min, np.iinfo(kind.str).max)
+        low, high = limits(array.dtype)
         return spaces.Box(low, high, array.shape, array.dtype.type)  # type: ignore[arg-type]  # any type of number
     lowest: Any = array.min() if array.size else 0
     highest: Any = array.max() if array.size else 1

@@ -29,10 +29,8 @@ class PublicHalf:
     """The contract as JSON values."""
     instruction: str
     """The instruction to agents, in Markdown."""
-    observation: Mapping[str, NDArray[np.generic]]
-    """Public arrays that hold numbers, by name."""
-    texts: Mapping[str, NDArray[np.generic]]
-    """Public arrays that hold texts, by name."""
+    arrays: Mapping[str, NDArray[np.generic]]
+    """Public arrays by name."""
 
     @classmethod
     def of(cls, package: BuiltPackage, *, copied: bool = False) -> Self:
@@ -44,13 +42,17 @@ class PublicHalf:
         """
         loaded = np.array if copied else np.asarray
         arrays = {name: loaded(package.array(name)) for name in package.contract["arrays"]}
-        return cls(
-            package.manifest,
-            package.contract,
-            package.read_instruction(),
-            {name: array for name, array in arrays.items() if array.dtype.kind not in "MU"},
-            {name: array for name, array in arrays.items() if array.dtype.kind == "U"},
-        )
+        return cls(package.manifest, package.contract, package.read_instruction(), arrays)
+
+    @property
+    def observation(self) -> dict[str, NDArray[np.generic]]:
+        """Public arrays that hold numbers, by name."""
+        return {name: array for name, array in self.arrays.items() if array.dtype.kind not in "MU"}
+
+    @property
+    def texts(self) -> dict[str, NDArray[np.generic]]:
+        """Public arrays that hold texts, by name."""
+        return {name: array for name, array in self.arrays.items() if array.dtype.kind == "U"}
 
 
 class InstanceCycle:

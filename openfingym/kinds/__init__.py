@@ -49,6 +49,7 @@ __all__ = [
     "score_fold",
     "score_with_replicates",
     "sequential_kind",
+    "walks",
 ]
 
 
@@ -119,6 +120,13 @@ def reference_version(kind: str) -> int:
 def is_sequential(contract: Contract) -> bool:
     """Whether a task of this contract is stepped through, episode by episode, instead of answered in one array."""
     return isinstance(kind_named(contract), SequentialKind)
+
+
+def walks(contract: Contract) -> bool:
+    """Whether the hidden items of a task of this contract are shown in the order of time, each after those before it
+    were answered.
+    """
+    return kind_named(contract).walks(contract)
 
 
 def asks_questions(contract: Contract) -> bool:

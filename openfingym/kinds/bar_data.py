@@ -57,9 +57,12 @@ class BarsContract(Contract):
     def agree(self, spec: Spec) -> None:
         """Check as every contract does, and that bars are used as they are, without scaling and without selection."""
         split = spec.split
-        if split is not None and (split.scaling != "none" or split.scaled or split.log1p or split.train_stride != 1):
+        if split is not None and (
+            split.scaling != "none" or split.scaled or split.log1p or split.train_stride != 1 or split.hidden_stride
+        ):
             raise ValueError(
-                "split: bars are shown as they are, row by row; remove train_stride, scaling, scaled and log1p"
+                "split: bars are shown as they are, row by row; remove train_stride, hidden_stride, scaling, scaled "
+                "and log1p"
             )
         if spec.dataset.channels:
             raise ValueError("dataset.channels: contract.symbols says which bars are used; remove")

@@ -11,7 +11,8 @@ from openfingym.kinds.instances import Instance, between, fresh_seed, origin, so
 from openfingym.kinds.known_windows import left_of, training_cells
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.real_forms import split_of
-from openfingym.kinds.stretches import Lengths, lengths, placed, public_part, public_share
+from openfingym.kinds.stretches import known_rows, lengths, placed, public_part, public_share
+from openfingym.kinds.walk import hidden_until_due
 from openfingym.kinds.window_instances import ShownWindows, cutting, windows_at
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ MATURITIES = (12, 40)
 """Fewest and most maturities of an instance, where the task has so many."""
 FRESH_HIDDEN = (12, 16)
 """Fewest and most hidden windows of each curve in an instance of simulated curves."""
-FRESH_APART = 24
-"""Months between two hidden windows of simulated curves. The first month of a window tells of the hidden month of the
-window before, the less, the more months lie between them."""
 FRESH_TRAIN = (40, 72)
 """Fewest and most training windows of each curve in an instance of simulated curves."""
 
@@ -109,7 +107,7 @@ def curves_instance(
     }
     material = _material(data, months, public, hidden, labels, facts)
     material = replace(material, n_public=counts[0], n_private=counts[1], recipe=(*material.recipe, *said))
-    return Instance(material, {"lookback": lookback})
+    return Instance(hidden_until_due(material), {"lookback": lookback})
 
 
 def _material(
@@ -153,7 +151,7 @@ def _material(
         recipe=(
             *origin(data, months.part),
             f"curves: {', '.join(names)}",
-            f"windows of {months.lookback} + 1 rows a curve; hidden ones lie apart in their block",
+            f"windows of {months.lookback} + 1 rows a curve, hidden ones one every row",
         ),
         facts=facts,
     )
@@ -166,20 +164,20 @@ def _drawn(
     split: InstanceSplit,
     generator: np.random.Generator,
 ) -> _Months:
-    """Months that the simulator draws anew: training windows, then the hidden windows of both folds, all apart."""
+    """Months that the simulator draws anew: training windows, then the hidden windows of both folds."""
     from openfingym.data.curves import FIRST, drawn_curves
     from openfingym.data.months import month_ends
 
     table = data.task.spec.rows
     lookback = between(generator, -(-contract.lookback // 4), contract.lookback)
-    count, train, whole = between(generator, *FRESH_HIDDEN), between(generator, *FRESH_TRAIN), lookback + 1
+    count, train = between(generator, *FRESH_HIDDEN), between(generator, *FRESH_TRAIN)
     n_public = public_part(count, public_share(table))
     # First rows of the public and of the private fold. So many training windows, one a month, reach over
     # train + lookback months.
-    first, apart = train + lookback + table.embargo, whole + FRESH_APART
-    second = first + n_public * apart + table.embargo
-    months = second + (count - n_public) * apart
-    starts = [*range(first, second - table.embargo, apart), *range(second, months, apart)]
+    first = train + lookback + table.embargo
+    second = first + lookback + n_public + table.embargo
+    months = second + lookback + count - n_public
+    starts = [*range(first, first + n_public), *range(second, second + count - n_public)]
     maturities = np.array(data.facts["maturities"], dtype=np.float64)[points]
     return _Months(
         drawn_curves(fresh_seed(split, generator), months, maturities),
@@ -210,7 +208,7 @@ def _cut(
         times[::series],
         table.train_stride,
     )
-    sizes: Lengths = lengths(
+    sizes = lengths(
         task,
         len(shown),
         (contract.lookback, 1),
@@ -218,11 +216,10 @@ def _cut(
         embargo=table.embargo,
         share=public_share(table),
         longest=None if shown.gapless else shown.run,
-        levels=True,
     )
-    hidden = sizes.n_public * sizes.whole, sizes.n_private * sizes.whole
-    most = (sum(hidden), len(shown))
-    stretch = placed(task, len(shown), hidden, most, split, generator, embargo=table.embargo)
+    stretch = placed(
+        task, len(shown), sizes.hidden, known_rows(len(shown), table.embargo), split, generator, embargo=table.embargo
+    )
     cut = cutting(task, shown, stretch, sizes, series * len(points))
     numbers = shown.numbers(cut.rows)
     filled = training_cells(data.facts, int(numbers[-1]) + 1, series * targets.shape[1])

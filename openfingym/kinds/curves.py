@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import field_validator
 
 from openfingym.data.curves import NAME, SHA256
-from openfingym.data.recipe import stamps
+from openfingym.data.recipe import hidden_stride, stamps
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.curves_brief import brief_of_curves, origin_of, words_of
 from openfingym.kinds.forging import Forging
@@ -22,6 +22,7 @@ from openfingym.kinds.pictures import Curve, Picture, spread
 from openfingym.kinds.real_forms import required_form, split_of
 from openfingym.kinds.skillless.curves import skillless
 from openfingym.kinds.start import Start
+from openfingym.kinds.walk import hidden_until_due
 from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ class CurvesKind(MonthsKind):
     dataset = NAME
     dataset_sha256 = SHA256
     load_train = ("train_inputs", "train_targets")
-    load_test = ("test_inputs",)
+    interface = "interface_walk.py"
+    environment = "openfingym.envs.walk:WalkEnv"
     structured = True
 
     def data_kind(self, task: Task) -> DataKind:
@@ -174,7 +176,7 @@ class CurvesKind(MonthsKind):
         }
         n_public, n_private = counts
         split, info = _split(task), source.info
-        return Material(
+        material = Material(
             info=info,
             dataset_digest=info.sha256,
             public=public,
@@ -193,7 +195,10 @@ class CurvesKind(MonthsKind):
                     f"training windows of {contract.lookback} + 1 {words.row}s a {words.series}, one every "
                     f"{split.train_stride} {words.row}s"
                 ),
-                f"hidden windows tile their block without overlap: {n_public} public, {n_private} private",
+                (
+                    f"hidden windows, one every {hidden_stride(split, 1)} {words.row}s: {n_public} public, {n_private} "
+                    "private"
+                ),
                 *said,
             ),
             facts={
@@ -207,6 +212,15 @@ class CurvesKind(MonthsKind):
                 **training_facts(_flat(source.filled), windows.train_starts, contract.lookback + contract.horizon),
             },
         )
+        return hidden_until_due(material)
+
+    def walks(self, contract: Contract) -> bool:
+        """Every window has a time."""
+        return True
+
+    def due(self, contract: Contract, read: Reader) -> Array:
+        """The time of the last input of each window, after which it is to be answered."""
+        return np.asarray(read("test_times"))[:, _contract(contract).lookback - 1]
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
         """An instance on some of the curves and months; see :mod:`openfingym.kinds.curve_instances`."""
@@ -307,17 +321,13 @@ class CurvesKind(MonthsKind):
         return curve_plots(read, hidden, counts[0], facts)
 
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
-        """The last known curve of some windows, and the predicted one with its bounds."""
-        known = answer.read("test_inputs")
+        """The predicted curve of some windows with its bounds."""
         maturities = np.array([float(label.removeprefix("y")) for label in answer.labels])
         return tuple(
             Picture(
                 f"Window {window}",
                 f"maturity, from {answer.labels[0]} to {answer.labels[-1]}",
-                (
-                    Curve("last known curve", maturities, known[window, -1], True),
-                    *(Curve(bound, maturities, answer.values[window, n]) for n, bound in enumerate(BOUNDS)),
-                ),
+                tuple(Curve(bound, maturities, answer.values[window, n]) for n, bound in enumerate(BOUNDS)),
             )
             for window in spread(len(answer.values))
         )

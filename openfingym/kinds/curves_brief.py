@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from openfingym.kinds.material import Brief
 from openfingym.kinds.months import is_own
 from openfingym.kinds.panels import panel_recipe
+from openfingym.kinds.walk import walk_usage
 
 if TYPE_CHECKING:
     from openfingym.data.curves import Curves
@@ -58,7 +59,7 @@ def brief_of_curves(task: Task, contract: CurvesContract, material: Material) ->
         contract: the contract of the task.
         material: the arrays of the task and the facts about them.
     """
-    inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
+    inputs, targets = (material.public[name].shape for name in ("train_inputs", "train_targets"))
     words = words_of(task)
     frequency = material.info.frequency if is_own(task) else "monthly"
     facts = (
@@ -67,7 +68,8 @@ def brief_of_curves(task: Task, contract: CurvesContract, material: Material) ->
         (words.all_series, ", ".join(map(str, material.facts["series"]))),  # type: ignore[call-overload]
         ("maturities", f"{len(material.labels)}, in years: {material.labels[0][1:]} to {material.labels[-1][1:]}"),
         ("training windows", str(material.n_train)),
-        ("windows to predict", str(material.shape[0])),
+        ("windows that count", str(material.n_private)),
+        ("windows to practise on", str(material.n_public)),
         ("inputs of a window", f"{contract.lookback} {words.row}s of one {words.one}"),
         (
             "targets of a window",
@@ -78,12 +80,11 @@ def brief_of_curves(task: Task, contract: CurvesContract, material: Material) ->
         ),
     )
     note = (
-        "Windows are in time order; those to predict are later than all of training, and none of their targets "
-        "appears\n"
-        "anywhere in the data you have. Nowhere may lower be above central, or central above upper."
+        "Windows are in time order. Hidden ones are later than all of training, and are shown one after the other:\n"
+        "the next when this one is answered, so that its inputs may show what came of it. Nowhere may lower be above\n"
+        "central, or central above upper."
     )
     usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
-test = interface.load_test_inputs()  # float64 {test}
-{words.series} = interface.load("test_series")  # int64, which {words.series} a window is of; also train_series
-feedback = interface.submit(predictions)  # predictions: float64 {material.shape}: lower, central, upper"""
+{words.series} = interface.load("train_series")  # int64, which {words.series} a window is of; window.arrays["series"]
+{walk_usage(material, words.all_series)}  # lower, central, upper"""
     return Brief(facts, note, usage)

@@ -1,7 +1,6 @@
 """The kind ``forecast``: from the last rows of a panel, predict the next rows of some or all of its channels.
 
-Hidden windows tile their blocks (:mod:`openfingym.data.recipe`), so that no hidden target is among the inputs of any
-window.
+Hidden windows advance by the horizon (:mod:`openfingym.data.recipe`), and are walked through in the order of time.
 """
 
 from __future__ import annotations
@@ -32,9 +31,10 @@ from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.own_tables import start_from_values
 from openfingym.kinds.panels import PanelKind, renewed_panel
-from openfingym.kinds.pictures import forecasts
+from openfingym.kinds.pictures import by_step
 from openfingym.kinds.skillless.forecast import skillless
 from openfingym.kinds.start import Given, Start
+from openfingym.kinds.walk import hidden_until_due
 from openfingym.metrics.semantics import ValueSemantics
 from openfingym.task.contracts import Contract, Family, PositiveInt, as_tuple
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from openfingym.data import Panel
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
-    from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
@@ -129,7 +128,8 @@ class ForecastKind(PanelKind):
         scaled_as_stated=True,
     )
     load_train = ("train_inputs", "train_targets")
-    load_test = ("test_inputs",)
+    interface = "interface_walk.py"
+    environment = "openfingym.envs.walk:WalkEnv"
     partly_known = True
     always_scores = True
     structured = True
@@ -163,7 +163,7 @@ class ForecastKind(PanelKind):
         said: tuple[str, ...] = ()
         if unknown is not None:
             public, hidden["targets"], counts, said = without_unknown(task, public, hidden["targets"], counts, unknown)
-        return Material(
+        material = Material(
             info=source.info,
             dataset_digest=source.digest,
             public=public,
@@ -192,6 +192,15 @@ class ForecastKind(PanelKind):
                 },
             },
         )
+        return hidden_until_due(material)
+
+    def walks(self, contract: Contract) -> bool:
+        """Every window has a time."""
+        return True
+
+    def due(self, contract: Contract, read: Reader) -> Array:
+        """The time of the last input of each window, after which it is to be answered."""
+        return np.asarray(read("test_times"))[:, _contract(contract).lookback - 1]
 
     def renewed(self, task: Task, seed: int) -> Panel:
         """The panel with every row after the training block drawn anew."""
@@ -297,12 +306,6 @@ class ForecastKind(PanelKind):
         columns = [own.lookback + step - 1 for step in own.steps]
         return np.ascontiguousarray(np.asarray(read("test_times"))[:, columns]).reshape(-1)
 
-    def ends(self, contract: Contract, read: Reader) -> Ends | None:
-        """Both ends of hidden stretches of levels; see :mod:`openfingym.kinds.interpolation`."""
-        from openfingym.kinds.interpolation import ends_of
-
-        return ends_of(_contract(contract), read)
-
     def baselines(self, spec: Spec) -> frozenset[str]:
         """Names of the programs that fit what the values of the task are."""
         contract = _contract(spec.contract)
@@ -326,8 +329,13 @@ class ForecastKind(PanelKind):
         return panel_plots(_contract(spec.contract), read, hidden, counts[0], facts)
 
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
-        """The inputs of some windows, and the forecasts that follow them."""
-        return forecasts(answer, _contract(contract).steps)
+        """The forecasts of the first and of the last step, window by window."""
+        ahead = dict(enumerate(_contract(contract).steps))
+        return tuple(
+            by_step(f"{step} rows ahead, window by window", answer.labels, answer.values[:, n])
+            for n, step in ahead.items()
+            if n in {0, len(ahead) - 1}
+        )
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What an agent is told of the task, in numbers."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.kinds.forecast_windows import scaling
 from openfingym.kinds.material import Brief
+from openfingym.kinds.walk import walk_usage
 
 if TYPE_CHECKING:
     from openfingym.kinds.forecast import ForecastContract
@@ -35,7 +36,8 @@ def brief_of_forecast(task: Task, contract: ForecastContract, material: Material
         ("value", f"{value}, {contract.unit}, {task.spec.frequency}"),
         ("series, each a window of its own" if contract.pooled else "channels", ", ".join(channels)),
         ("training windows", str(material.n_train)),
-        ("windows to predict", str(material.shape[0])),
+        ("windows that count", str(material.n_private)),
+        ("windows to practise on", str(material.n_public)),
         ("inputs of a window", f"{inputs[1]} rows x {inputs[2]} channels"),
         (
             "targets of a window",
@@ -53,20 +55,18 @@ def brief_of_forecast(task: Task, contract: ForecastContract, material: Material
         )
         extra = (
             '\ngraphs = interface.load("train_correlation"), interface.load("train_spillover")'
-            "  # float64 (windows, from, to); also test_"
+            '  # float64 (windows, from, to); of a hidden window: window.arrays["correlation"]'
         )
     if contract.pooled:
         extra = (
-            '\nseries = interface.load("test_series")  # int64, which series a window is of; times: '
-            "interface.load_times()"
+            '\nseries = interface.load("train_series")  # int64, which series a window is of; also '
+            'window.arrays["series"] and ["times"]'
         )
-    test = material.public["test_inputs"].shape
-    usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}
-test = interface.load_test_inputs()  # float64 {test}{extra}
-feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
+    usage = f"""inputs, targets = interface.load_train()  # float64 {inputs}, {targets}{extra}
+{walk_usage(material, "series" if contract.pooled else "1")}"""
     note = (
-        "Windows are in time order; those to predict are later than all of training, and none of their targets\n"
-        "appears anywhere in the data you have."
+        "Windows are in time order. Hidden ones are later than all of training, and are shown one after the other:\n"
+        "the next when this one is answered, so that its inputs may show what came of it."
     )
     return Brief(tuple(facts), note, usage)
 

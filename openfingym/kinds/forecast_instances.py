@@ -14,7 +14,8 @@ from openfingym.kinds.forecast_windows import without_unknown
 from openfingym.kinds.instances import Instance, between, origin, some_of
 from openfingym.kinds.known_windows import training_cells
 from openfingym.kinds.material import Array, Material
-from openfingym.kinds.stretches import Lengths, lengths, no_lead, placed, public_share
+from openfingym.kinds.stretches import Lengths, known_rows, lengths, no_lead, placed, public_share
+from openfingym.kinds.walk import hidden_until_due
 from openfingym.kinds.window_instances import MOST_WINDOWS, Cutting, ShownWindows, cutting, rescaled, windows_at
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ FEWEST_SERIES = 12
 """Fewest series of a pooled instance, since a metric forms portfolios of them."""
 MOST_GRAPHS = 160
 """Most training windows of an instance with graphs."""
-LEVELS = ("price_level", "yield_level", "mixed")
-"""Value semantics of which the last input is close to the targets."""
 GRAPHS = ("correlation", "spillover")
 """Names of the two graphs of a window."""
 
@@ -38,8 +37,8 @@ def forecast_instance(
 ) -> Instance:
     """An instance of a forecast task; see :meth:`openfingym.kinds.kind.Kind.instance`.
 
-    Hidden windows do not overlap, so that no hidden target is among the inputs of a window; those of levels lie apart,
-    since the row after a target tells much of it. An instance is scaled by its own training rows, if the task scales.
+    Hidden windows advance by the horizon, as those of the task. An instance is scaled by its own training rows, if the
+    task scales.
     """
     task, table = data.task, data.task.spec.rows
     names = [str(name) for name in data.facts["series" if contract.pooled else "channels"]]
@@ -54,12 +53,10 @@ def forecast_instance(
         share=public_share(table),
         lead=lead,
         longest=None if shown.gapless else shown.run,
-        levels=contract.value_semantics in LEVELS,
     )
-    # As many training rows as hidden ones, or more.
-    hidden = sizes.n_public * sizes.whole, sizes.n_private * sizes.whole
-    most = (sum(hidden), len(shown))
-    stretch = placed(task, len(shown), hidden, most, split, generator, embargo=table.embargo)
+    stretch = placed(
+        task, len(shown), sizes.hidden, known_rows(len(shown), table.embargo), split, generator, embargo=table.embargo
+    )
     places, targets = _channels(contract, names, graph, generator)
     cut = cutting(task, shown, stretch, sizes, len(places), MOST_WINDOWS if graph is None else MOST_GRAPHS)
     values = shown.values(cut.rows)
@@ -91,7 +88,7 @@ def forecast_instance(
         keys["graph_window"] = graph
     material = _material(data, contract, chosen, public, answers, cut, sizes)
     material = replace(material, n_public=counts[0], n_private=counts[1], recipe=(*material.recipe, *said))
-    return Instance(material, keys)
+    return Instance(hidden_until_due(material), keys)
 
 
 @dataclass(frozen=True)
@@ -296,7 +293,7 @@ def _material(
             f"channels: {', '.join(chosen.names)}",
             f"{data.task.spec.rows.embargo} rows dropped between the parts",
             f"training windows of {sizes.lookback} + {chosen.steps[-1]} rows, one every {cut.stride} rows",
-            f"hidden windows {_lie(contract, sizes)}: {cut.n_public} public, {cut.n_private} private",
+            f"hidden windows, one every {sizes.horizon} rows: {cut.n_public} public, {cut.n_private} private",
         ),
         facts={
             "lookback": sizes.lookback,
@@ -308,9 +305,3 @@ def _material(
             "scaling": chosen.scaling,
         },
     )
-
-
-def _lie(contract: ForecastContract, sizes: Lengths) -> str:
-    """How the hidden windows lie in their block, in words."""
-    apart = contract.value_semantics in LEVELS
-    return f"lie {sizes.lead} rows apart in their block" if apart else "tile their block without overlap"

@@ -44,8 +44,7 @@ def cut(task: Task, contract: ForecastContract, panel: Panel) -> Windows:
     scaled = np.array([not split.scaled or name in split.scaled for name in panel.channels])
     lead = 0
     if contract.value_semantics == "realised_vol":
-        # Rows left out before each window: without them, the volatility in its first input and the hidden volatilities
-        # of the window before would be made of nearly the same returns.
+        # Rows left out before the first window of a block, which its first volatility and graph are made of.
         lead = rows_apart(contract.lookback, contract.graph_window or 1)
     return recipe.cut(
         values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=lead, scaled=scaled
@@ -273,6 +272,8 @@ def scaling(task: Task, channels: Sequence[str]) -> str:
 
 def windows_recipe(task: Task, contract: ForecastContract, panel: Panel, windows: Windows) -> tuple[str, ...]:
     """How the windows were made from the dataset, step by step, as sentences; see :attr:`Material.recipe`."""
+    from openfingym.data.recipe import hidden_stride
+
     split = task.spec.rows
     value = {
         "log_return": "log returns ln(p_t / p_(t-1)), stamped with the later time, 10 decimals",
@@ -295,8 +296,8 @@ def windows_recipe(task: Task, contract: ForecastContract, panel: Panel, windows
             "rows"
         ),
         (
-            f"hidden windows of the same length{graphs}, tiling their block: {windows.n_public} public, "
-            f"{windows.n_private} private"
+            f"hidden windows of the same length{graphs}, one every {hidden_stride(split, contract.horizon)} rows: "
+            f"{windows.n_public} public, {windows.n_private} private"
         ),
     ]
     if contract.pooled:

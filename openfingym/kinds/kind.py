@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from openfingym.kinds.forging import Forging
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
-    from openfingym.kinds.interpolation import Ends
     from openfingym.kinds.pictures import AgentAnswer, Picture
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given, Start
@@ -43,8 +42,9 @@ class Kind(ABC):
     """How a paper becomes a task of this kind; None for a kind of which the forge makes no tasks."""
     load_train: ClassVar[tuple[str, str]]
     """Names of the public arrays that ``interface.load_train()`` returns: inputs, and their answers."""
-    load_test: ClassVar[tuple[str, ...]]
-    """Name of the public array that ``interface.load_test_inputs()`` returns; empty for a sequential kind."""
+    load_test: ClassVar[tuple[str, ...]] = ()
+    """Name of the public array that ``interface.load_test_inputs()`` returns; empty for a kind that is stepped through
+    or walked through, whose hidden items are not shown at once."""
     interface: ClassVar[str] = "interface.py"
     """Template of the module that an agent's program imports, in ``openfingym/packages/templates``."""
     deferred: ClassVar[bool] = False
@@ -183,7 +183,7 @@ class Kind(ABC):
 
         Args:
             contract: the contract of the task.
-            read: reads a public array, given its name; for a sequential kind also a hidden one.
+            read: reads a public array, given its name; for a task that is stepped or walked through also a hidden one.
             shape: shape of a submission.
         """
 
@@ -258,6 +258,20 @@ class Kind(ABC):
 
         return taken(fold, values, units)
 
+    def walks(self, contract: Contract) -> bool:
+        """Whether hidden items have a time, so that they are shown in its order; see :mod:`openfingym.kinds.walk`."""
+        return False
+
+    def due(self, contract: Contract, read: Reader) -> Array:
+        """The time at which each hidden item is to be answered, [items], in the order of a submission; only asked where
+        a task :meth:`walks`.
+
+        Args:
+            contract: the contract of the task.
+            read: reads a public or a hidden array, given its name.
+        """
+        raise NotImplementedError(f"hidden items of a {self.name} task have no time")
+
     @abstractmethod
     def brief(self, task: Task, material: Material) -> Brief:
         """The parts of a task's instruction that depend on the kind."""
@@ -302,10 +316,6 @@ class Kind(ABC):
         no sign of foresight.
         """
         return False
-
-    def ends(self, contract: Contract, read: Reader) -> Ends | None:
-        """Both ends of hidden stretches, if public inputs show them; see :mod:`openfingym.kinds.interpolation`."""
-        return None
 
     def known_targets(self, contract: Contract, read: Reader) -> Array | None:
         """Training targets of about the size of a plausible answer, with a column for each label of a submission on the

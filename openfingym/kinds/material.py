@@ -44,7 +44,7 @@ class Material:
     public: Mapping[str, Array | Blocks]
     """Arrays that an agent sees, by name."""
     axes: Mapping[str, tuple[str, ...]]
-    """Meaning of each axis of each public array, by the array's name."""
+    """Meaning of each axis of each public array, and of each hidden one that a window shows, by the array's name."""
     hidden: Mapping[str, Array]
     """Arrays that only the verifier sees, by name; items of the public fold first, then those of the private one."""
     n_train: int

@@ -19,6 +19,7 @@ from openfingym.kinds.material import Brief
 from openfingym.kinds.own_tables import edited, limits_of
 from openfingym.kinds.panels import dataset_content, require_past
 from openfingym.kinds.start import OwnData
+from openfingym.kinds.walk import walk_usage
 
 if TYPE_CHECKING:
     from openfingym.kinds.material import Material
@@ -142,7 +143,7 @@ def start_from_rows(start: Start, given: Given) -> Start:
 def brief_of_own_rows(task: Task, material: Material) -> Brief:
     """What an agent is told of a task on an author's rows."""
     dated = task.spec.dataset.dates
-    inputs, targets, test = (material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs"))
+    inputs, targets = (material.public[name].shape for name in ("train_inputs", "train_targets"))
     unit, target = task.spec.contract.unit, material.labels[0]
     centred = f", less the mean of training ({material.facts['centre']:g})" if "centre" in material.facts else ""
     facts = (
@@ -150,13 +151,16 @@ def brief_of_own_rows(task: Task, material: Material) -> Brief:
         ("features", ", ".join(map(str, material.facts["channels"]))),  # type: ignore[call-overload]  # a list of names
         ("ids", str(len(material.facts["series"]) or "none")),  # type: ignore[arg-type]  # a list of names
         ("training rows", str(material.n_train)),
-        ("rows to predict", str(material.shape[0])),
+        ("rows that count", str(material.n_private)),
+        ("rows to practise on", str(material.n_public)),
     )
     order = "Rows are in order of their dates" if dated else "Rows have no date and are in the order of their numbers"
-    note = f"{order}; those to predict are later than all of training."
+    note = (
+        f"{order}. Hidden ones are later than all of training, and are shown\n"
+        f"{'date by date' if dated else 'one by one'}: the next when this one is answered."
+    )
     times = "datetime64[ns], the date of each row" if dated else "int64, the number of each row"
     usage = f"""features, targets = interface.load_train()  # float64 {inputs}, {targets}
-test = interface.load_test_inputs()  # float64 {test}
-times = interface.load("test_times")  # {times}; which id: test_series
-feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
+times = interface.load("train_times")  # {times}; which id: train_series
+{walk_usage(material, "rows" if dated else "1")}"""
     return Brief(facts, note, usage)

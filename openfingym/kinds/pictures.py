@@ -84,29 +84,6 @@ def histogram(values: NDArray[np.float64]) -> tuple[Picture, ...]:
     return (Picture("What was submitted", "value", values=values),) if values.size else ()
 
 
-def forecasts(answer: AgentAnswer, steps: Sequence[int]) -> tuple[Picture, ...]:
-    """The inputs of some windows, and the forecasts that follow them; each picture shows the next channel in turn.
-
-    Args:
-        answer: the answer, whose values are [windows, steps, labels]; the public ``test_inputs`` are [windows, rows,
-            channels].
-        steps: steps ahead of the last input that are forecast.
-    """
-    inputs, ahead = answer.read("test_inputs"), np.asarray(steps, dtype=np.float64)
-    pictures = []
-    for number, window in enumerate(spread(len(answer.values))):
-        label = number % answer.values.shape[2]
-        name = answer.labels[label] if label < len(answer.labels) else ""
-        channel = answer.channels.index(name) if name in answer.channels else label
-        known, forecast = np.asarray(inputs[window, :, channel], dtype=np.float64), answer.values[window, :, label]
-        before = np.arange(1.0 - len(known), 1.0)
-        # A forecast of one step is a point, through which no line can be drawn: it is joined with the last input.
-        curve = Curve("forecast", np.append(0.0, ahead), np.append(known[-1:], forecast)[-len(ahead) - 1 :])
-        title = f"{name or 'Forecast'}, window {window}"
-        pictures.append(Picture(title, "steps from the last input", (Curve("known input", before, known, True), curve)))
-    return tuple(pictures)
-
-
 def paths(answer: AgentAnswer) -> tuple[Picture, ...]:
     """Generated paths over training windows, one picture for each channel.
 

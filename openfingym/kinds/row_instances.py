@@ -10,6 +10,7 @@ import numpy as np
 from openfingym.kinds.instances import Instance, between, fresh_seed, origin, some_of, too_little
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.stretches import placed, public_part, public_share, room
+from openfingym.kinds.walk import hidden_until_due
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,27 +86,26 @@ def rows_instance(
     if centred:
         # The task's targets are already less a mean; both together are what was subtracted from the data.
         facts["centre"] = float(data.facts["centre"]) + centre
-    return Instance(
-        Material(
-            info=data.info,
-            dataset_digest=data.digest,
-            public=public,
-            axes={name: ("row", "feature") if name.endswith("inputs") else ("row",) for name in public},
-            hidden={"targets": targets[test] - centre},
-            n_train=len(train),
-            n_public=len(parts[1]),
-            n_private=len(parts[2]),
-            shape=(len(test),),
-            submission_axes=("row",),
-            labels=tuple(str(name) for name in data.facts["labels"]),
-            recipe=(
-                *origin(data, f"moments {stretch.train.start} to {stretch.private.stop - 1} of its training rows"),
-                f"{len(chosen)} of {len(names)} series" if names else "all rows of a moment",
-                f"{table.embargo} moments dropped between; {hidden[0]} public and {hidden[1]} private ones",
-            ),
-            facts=facts,
-        )
+    material = Material(
+        info=data.info,
+        dataset_digest=data.digest,
+        public=public,
+        axes={name: ("row", "feature") if name.endswith("inputs") else ("row",) for name in public},
+        hidden={"targets": targets[test] - centre},
+        n_train=len(train),
+        n_public=len(parts[1]),
+        n_private=len(parts[2]),
+        shape=(len(test),),
+        submission_axes=("row",),
+        labels=tuple(str(name) for name in data.facts["labels"]),
+        recipe=(
+            *origin(data, f"moments {stretch.train.start} to {stretch.private.stop - 1} of its training rows"),
+            f"{len(chosen)} of {len(names)} series" if names else "all rows of a moment",
+            f"{table.embargo} moments dropped between; {hidden[0]} public and {hidden[1]} private ones",
+        ),
+        facts=facts,
     )
+    return Instance(hidden_until_due(material))
 
 
 def questions_instance(

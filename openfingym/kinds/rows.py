@@ -18,6 +18,7 @@ from openfingym.kinds.months import MonthsKind, is_own
 from openfingym.kinds.panels import panel_recipe, split_text
 from openfingym.kinds.skillless.rows import skillless
 from openfingym.kinds.start import Start
+from openfingym.kinds.walk import hidden_until_due, walk_usage
 from openfingym.task.contracts import Contract, Family
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class RowsKind(MonthsKind):
     dataset = NAME
     dataset_sha256 = SHA256
     load_train = ("train_inputs", "train_targets")
-    load_test = ("test_inputs",)
+    interface = "interface_walk.py"
+    environment = "openfingym.envs.walk:WalkEnv"
     takes_pulled = False
 
     def load(self, task: Task) -> FeatureRows:
@@ -126,7 +128,7 @@ class RowsKind(MonthsKind):
         }
         if _contract(task).centred:
             facts["centre"] = centre
-        return Material(
+        material = Material(
             info=source.info,
             dataset_digest=source.info.sha256,
             public=arrays,
@@ -141,6 +143,15 @@ class RowsKind(MonthsKind):
             recipe=_recipe(task, source, centre),
             facts=facts,
         )
+        return hidden_until_due(material)
+
+    def walks(self, contract: Contract) -> bool:
+        """Every row has a date."""
+        return True
+
+    def due(self, contract: Contract, read: Reader) -> Array:
+        """The date of each row; all rows of a date are to be answered together."""
+        return np.asarray(read("test_times"))
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
         """An instance on some of the moments and series; see :mod:`openfingym.kinds.row_instances`."""
@@ -219,26 +230,24 @@ class RowsKind(MonthsKind):
             from openfingym.kinds.own_rows import brief_of_own_rows
 
             return brief_of_own_rows(task, material)
-        inputs, targets, test = (
-            material.public[name].shape for name in ("train_inputs", "train_targets", "test_inputs")
-        )
+        inputs, targets = (material.public[name].shape for name in ("train_inputs", "train_targets"))
         names = [str(name) for name in material.facts["channels"]]  # type: ignore[attr-defined]  # a list of names
         facts = (
             ("value", f"excess log return of the next month, {task.spec.contract.unit}"),
             ("features", ", ".join(names)),
             ("stocks a month", str(len(material.facts["series"]))),  # type: ignore[arg-type]  # a list of names
             ("training rows", str(material.n_train)),
-            ("rows to predict", str(material.shape[0])),
+            ("rows that count", str(material.n_private)),
+            ("rows to practise on", str(material.n_public)),
         )
         note = (
-            "Rows are in time order, month by month; those to predict are later than all of training. No feature is "
-            "computed\n"
-            "from returns or prices, so no row tells the return of another."
+            "Rows are in time order. Hidden ones are later than all of training, and are shown month by month: the\n"
+            "next when this one is answered. No feature is computed from returns or prices, so no row tells the\n"
+            "return of another."
         )
         usage = f"""features, returns = interface.load_train()  # float64 {inputs}, {targets}
-test = interface.load_test_inputs()  # float64 {test}
-months = interface.load("test_times")  # datetime64[ns], the month of each row; which stock: test_series
-feedback = interface.submit(predictions)  # predictions: float64 {material.shape}"""
+months = interface.load("train_times")  # datetime64[ns], the month of each row; which stock: train_series
+{walk_usage(material, "stocks")}"""
         return Brief(facts, note, usage)
 
 

@@ -27,7 +27,6 @@ class SequentialKind(Kind):
     given to :meth:`~Kind.naive` and :meth:`~Kind.skillless` reads the hidden arrays as well.
     """
 
-    load_test: ClassVar[tuple[str, ...]] = ()
     interface: ClassVar[str] = "interface_steps.py"
     live: ClassVar[bool] = False
     """Whether the private episode can be a session on a live market; see :mod:`openfingym.kinds.live`."""

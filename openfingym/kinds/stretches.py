@@ -7,15 +7,15 @@
     an instance of train           |------ train ------|e|-public-|e|-private-|
     an instance of validation           |-------- train --------|e|-public-|e|-private-|
 
-``e`` is the task's embargo. Look-back and horizon of a window are at most those of the task, and shorter where windows
-as long as that would be too few. Lengths are drawn in the same way for both splits.
+``e`` is the task's embargo. Hidden windows are walked through, and each begins a horizon after the one before it.
+Look-back and horizon of a window are at most those of the task, and shorter where windows as long as that would be too
+few. Lengths are drawn in the same way for both splits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING
 
 from openfingym.kinds.instances import below, between, first_reserved, too_little
@@ -26,19 +26,12 @@ if TYPE_CHECKING:
     from openfingym.kinds.instances import InstanceSplit
     from openfingym.task import Split, Task
 
-MOST_HIDDEN = 60
+MOST_HIDDEN = 24
 """Most hidden windows of one series that an instance has."""
 LADDER = ((20, 4, 2), (20, 8, 2), (14, 8, 2), (10, 8, 3), (8, 12, 5), (4, 1 << 30, 1 << 30))
 """What an instance demands, from the most to the least; the first entry that the data can satisfy is taken. An entry
 ``(n, a, b)`` means at least ``n`` hidden windows, with at least 1/a of the task's look-back and at least 1/b of its
 horizon; in the last entry, one row of each is enough."""
-ROOMY = (4, 2, 1, 0)
-"""Fewest horizons between two hidden windows where levels are predicted; the first entry that the data can satisfy is
-taken."""
-FEWEST_APART = 10
-"""Rows between hidden windows must leave at least so many windows; else fewer rows are left between."""
-MOST_ROOMY = 8
-"""Most horizons between two hidden windows."""
 
 
 @dataclass(frozen=True)
@@ -52,23 +45,34 @@ class TimeStretch:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Rows of a hidden window of an instance, and how many windows its folds have."""
+    """Rows of a hidden window of an instance, and of its folds."""
 
     lookback: int
     """Rows of input."""
     horizon: int
     """Rows of target, directly after the inputs."""
     lead: int
-    """Rows before the inputs that belong to the window too, and are not shown."""
+    """Rows before the first inputs of a part that belong to it too, and are not shown."""
     n_public: int
     """Hidden windows of the public fold."""
     n_private: int
     """Hidden windows of the private fold."""
+    gaps: bool
+    """Whether rows are missing between those that are shown, so that no window may begin where another ends."""
 
     @property
     def whole(self) -> int:
         """All rows of a window."""
         return self.lead + self.lookback + self.horizon
+
+    @property
+    def hidden(self) -> tuple[int, int]:
+        """Rows of the public fold, and of the private fold."""
+        public, private = (
+            count * self.whole if self.gaps else self.whole + (count - 1) * self.horizon
+            for count in (self.n_public, self.n_private)
+        )
+        return public, private
 
 
 def room(rows: int, embargo: int) -> int:
@@ -80,6 +84,11 @@ def room(rows: int, embargo: int) -> int:
     """
     # What validation has: the reserved rows, less the embargo between the folds. Train could have more.
     return rows - first_reserved(rows) - embargo
+
+
+def known_rows(rows: int, embargo: int) -> tuple[int, int]:
+    """Fewest and most rows of the training part of an instance: as many as could be hidden, or more."""
+    return room(rows, embargo), rows
 
 
 def placed(
@@ -141,7 +150,6 @@ def lengths(
     share: float,
     lead: Callable[[int], int] = no_lead,
     longest: int | None = None,
-    levels: bool = False,
 ) -> Lengths:
     """Look-back, horizon and number of hidden windows of an instance.
 
@@ -153,43 +161,35 @@ def lengths(
         embargo: rows dropped before each fold.
         share: share of the hidden windows that are in the public fold.
         lead: given the look-back of a window, returns the rows before its inputs that belong to it too.
-        longest: most rows of a window, without its lead; None for no limit.
-        levels: whether levels are predicted. The first input of a hidden window then tells of the targets of the window
-            before, the less, the more rows lie between them; so there are few windows, as far apart as the rows allow.
+        longest: rows that are shown without a gap between, and so most rows of a window, without its lead; None where
+            no row is missing.
 
     Raises:
         UsageError: the task has too few training rows.
     """
     space = room(rows, embargo)
-    # Where the shown rows have gaps, `longest` is a run without one, and is too short to leave rows between windows.
-    apart = levels and longest is None
-    for gap, (fewest, of_lookback, of_horizon) in product(ROOMY if apart else (0,), LADDER):
-        if gap and fewest < FEWEST_APART:
-            continue
+
+    def most(lookback: int, horizon: int) -> int:
+        before = lead(lookback) + lookback
+        if longest is None:
+            # Each fold begins with a look-back, and then every window takes a horizon.
+            return (space - 2 * before) // horizon
+        return space // (before + horizon) if lookback + horizon <= longest else 0
+
+    for fewest, of_lookback, of_horizon in LADDER:
         # -(-a // b) is a / b, rounded up.
         shortest = -(-reach[0] // of_lookback), -(-reach[1] // of_horizon)
-        most = min(space // fewest, longest or space)
-
-        # The loop's variables as defaults: the function keeps the values of its own turn.
-        def fits(lookback: int, horizon: int, most: int = most, fewest: int = fewest, gap: int = gap) -> bool:
-            whole = lead(lookback) + lookback + (1 + gap) * horizon
-            return lookback + horizon <= most and whole * fewest <= space
-
-        if not fits(*shortest):
-            continue
         # The horizon first, with the shortest look-back, then a look-back that goes with it.
-        horizons = [horizon for horizon in range(shortest[1], reach[1] + 1) if fits(shortest[0], horizon)]
+        horizons = [h for h in range(shortest[1], reach[1] + 1) if most(shortest[0], h) >= fewest]
+        if not horizons:
+            continue
         horizon = horizons[below(generator, len(horizons))]
-        lookbacks = [lookback for lookback in range(shortest[0], reach[0] + 1) if fits(lookback, horizon)]
+        lookbacks = [lookback for lookback in range(shortest[0], reach[0] + 1) if most(lookback, horizon) >= fewest]
         lookback = lookbacks[below(generator, len(lookbacks))]
-        before = lead(lookback)
-        count = min(space // (before + lookback + horizon), MOST_HIDDEN)
-        count = between(generator, max(fewest, count // 2), count) if not apart else min(fewest, count)
-        if apart:
-            # Rows that are left over are put between the windows, as if each had a longer lead.
-            before += min(space // count - (before + lookback + horizon), MOST_ROOMY * horizon)
+        count = min(most(lookback, horizon), MOST_HIDDEN)
+        count = between(generator, max(fewest, count // 2), count)
         n_public = public_part(count, share)
-        return Lengths(lookback, horizon, before, n_public, count - n_public)
+        return Lengths(lookback, horizon, lead(lookback), n_public, count - n_public, longest is not None)
     raise too_little(task, f"{rows} rows", "four hidden windows in a fifth of them, with what is left out between")
 
 

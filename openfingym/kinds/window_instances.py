@@ -117,7 +117,7 @@ class Cutting:
 def cutting(
     task: Task, shown: ShownWindows, stretch: TimeStretch, sizes: Lengths, width: int, windows: int = MOST_WINDOWS
 ) -> Cutting:
-    """Cut training windows that may overlap, and hidden windows that tile their fold.
+    """Cut training windows, and hidden windows that each begin a horizon after the one before.
 
     Args:
         task: the task that the instance is cut from, for messages.
@@ -138,7 +138,10 @@ def cutting(
     most = max(min(windows, MOST_NUMBERS // (sizes.lookback * width)), 1)
     stride = max(-(-(len(stretch.train) - whole + 1) // most), 1)
     train = np.arange(0, len(stretch.train) - whole + 1, stride)
-    folds = [_tiled(fits, part.start - first, part.stop - first, whole) for part in (stretch.public, stretch.private)]
+    folds = [
+        _advancing(fits[: part.stop - first - whole + 1], part.start - first, sizes.horizon, count)
+        for part, count in ((stretch.public, sizes.n_public), (stretch.private, sizes.n_private))
+    ]
     train = train[fits[train]]
     if not (len(train) and all(folds)):
         raise too_little(task, f"{len(shown)} rows with gaps between", "windows in rows that follow one another")
@@ -148,20 +151,20 @@ def cutting(
     )
 
 
-def _tiled(fits: NDArray[np.bool_], start: int, stop: int, whole: int) -> list[int]:
-    """Where windows without overlap begin, as many as lie in the rows from ``start`` to ``stop``.
+def _advancing(fits: NDArray[np.bool_], start: int, step: int, most: int) -> list[int]:
+    """Where windows begin that are ``step`` rows apart, or more where rows are missing.
 
     Args:
-        fits: for each row, whether a window can begin there.
+        fits: for each row up to the last at which one can begin, whether a window can begin there.
         start: first row of the part.
-        stop: the row after the last one of the part.
-        whole: rows of a window.
+        step: rows from one window to the next, at least.
+        most: most windows.
     """
     out: list[int] = []
-    while start + whole <= stop:
+    while start < len(fits) and len(out) < most:
         if fits[start]:
             out.append(start)
-            start += whole
+            start += step
         else:
             start += 1
     return out

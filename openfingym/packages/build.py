@@ -12,11 +12,14 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from openfingym import store
 from openfingym.digests import canonical_json, sha256_of, sha256_of_file, sha256_of_files, sha256_of_json
 from openfingym.errors import TaskError
-from openfingym.kinds import Array, Blocks, Material, kind_of
+from openfingym.kinds import Array, Blocks, Kind, Material, kind_of
 from openfingym.kinds.real_forms import RealForm, real_form
+from openfingym.kinds.walk import SHOWN, Walk
 from openfingym.packages.instruction import Written, remark_on_form, render_instruction
 from openfingym.packages.package import PACKAGE_FORMAT, BuiltPackage, PackageManifest, files_digest, truth_digest
 from openfingym.task import Task
@@ -167,6 +170,7 @@ def describe(task: Task, material: Material, panel: str) -> dict[str, object]:
             name: {"shape": list(array.shape), "axes": list(material.axes[name])}
             for name, array in material.public.items()
         },
+        **(_windows(kind, contract, material) if kind.walks(contract) else {}),
         "metrics": [
             {"name": m.name, "weight": m.weight, "direction": find_metric(m.name).direction}
             for m in spec.scoring.metrics
@@ -179,9 +183,23 @@ def describe(task: Task, material: Material, panel: str) -> dict[str, object]:
     }
 
 
-def _save(path: Path, array: Array | Blocks) -> None:
-    import numpy as np
+def _windows(kind: Kind, contract: Contract, material: Material) -> dict[str, object]:
+    """The arrays that a window shows, by name, with the shape of one item; and how many windows each fold has."""
+    arrays = {**material.public, **material.hidden}
+    walk = Walk.of(kind.due(contract, lambda name: np.asarray(arrays[name])), (material.n_public, material.n_private))
+    shown = {
+        name.removeprefix(SHOWN): {
+            "shape": list(array.shape[1:]),
+            "axes": list(material.axes[name]),
+            "dtype": str(array.dtype),
+        }
+        for name, array in material.hidden.items()
+        if name.startswith(SHOWN)
+    }
+    return {"window": shown, "windows": {"public": walk.n_public, "private": walk.n_private}}
 
+
+def _save(path: Path, array: Array | Blocks) -> None:
     if isinstance(array, Blocks):
         _save_blocks(path, array)
         return
@@ -194,8 +212,6 @@ def _save(path: Path, array: Array | Blocks) -> None:
 
 def _save_blocks(path: Path, blocks: Blocks) -> None:
     """Write an array block by block, never holding more than one."""
-    import numpy as np
-
     # The file that np.save would write, byte for byte, made without the whole array.
     header = {"descr": "<f8", "fortran_order": False, "shape": blocks.shape}
     rows = 0

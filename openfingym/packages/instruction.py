@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openfingym.kinds import Material, is_sequential, kind_of
+from openfingym.kinds import Material, is_sequential, kind_of, walks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,6 +157,13 @@ it.
 Before or between them you may practise at most {budget} times on earlier bars, with \
 `env.reset(options={{"fold": "public"}})`;
 practice does not count. The score is computed by the verifier from what it saw you do, once, at the end."""
+    if walks(task.spec.contract):
+        return f"""\
+The windows of the second part of the hidden set count. `interface.iter_test()` walks through them in the order of
+time, once: what was answered stays, a program that is started again goes on at the first window without an answer,
+and a walk that is not brought to its end has no score. Before it you may practise at most {budget} times on the first
+part: `walk = interface.iter_test(practice=True)` shows its windows, and `walk.feedback` its result, clipped and
+rounded, once the last one is answered."""
     return f"""\
 You may submit at most {budget} times, and the last accepted submission counts. After each submission you see the
 result on a first part of the hidden set, clipped and rounded; the score is the result on the other part, which

@@ -187,6 +187,11 @@ class BuiltPackage:
             raise StoreError(f"{path} cannot be read ({error}); {self.remedy}") from error
         return contract
 
+    @property
+    def windows(self) -> int:
+        """Windows of the private fold, of a task that is walked through; 0 for any other."""
+        return int(self.contract["windows"]["private"]) if "windows" in self.contract else 0
+
     def read_instruction(self, libraries: Libraries | None = None) -> str:
         """The text of the instruction that the agent gets: the package's, with the rules of its kind and with what is
         installed where it acts.
@@ -226,6 +231,19 @@ class BuiltPackage:
         except (OSError, ValueError) as error:
             path = self.data / f"{name}.npy"
             raise StoreError(f"{path} cannot be read ({error}); {self.remedy}") from error
+
+    def shown_array(self, name: str) -> NDArray[Any]:
+        """A public array, or one that hidden windows show a part of: for whoever holds the truth half.
+
+        Raises:
+            StoreError: the array's file is missing or damaged.
+        """
+        if name in self.contract["arrays"]:
+            return self.array(name)
+        try:
+            return map_array(self.truth, f"{name}.npy")
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.truth / name}.npy cannot be read ({error}); {self.remedy}") from error
 
     def read_truth(self) -> dict[str, NDArray[Any]]:
         """The hidden arrays by name, after checking the digests of both halves.

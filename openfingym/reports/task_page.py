@@ -53,7 +53,7 @@ def render(package: BuiltPackage, odd: Sequence[str] = ()) -> str:
     task, manifest, contract = package.task, package.manifest, package.contract
     spec, hidden, instruction = task.spec, package.read_truth(), package.read_instruction()
     counts = manifest.n_public, manifest.n_private
-    plots = kind_of(task).plots(spec, package.array, hidden, counts, contract)
+    plots = kind_of(task).plots(spec, package.shown_array, hidden, counts, contract)
     provenance = spec.provenance
     published = split_beside_published(provenance.catalogue_id, spec.split)
     return document(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from openfingym.kinds import is_sequential
+from openfingym.kinds import is_sequential, walks
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import MAX_ACTION_BYTES
 from openfingym.verifiers.routes import most_body_bytes
@@ -44,6 +44,9 @@ def gate_bounds(package: BuiltPackage) -> tuple[int, int]:
     if is_sequential(package.task.spec.contract):
         # Axis 1 of the outcomes is at least as long as an episode. The budget counts practice episodes here.
         return MAX_ACTION_BYTES, calls + CALLS_PER_STEP * (budget + manifest.n_private) * manifest.submission_shape[1]
+    if walks(package.task.spec.contract):
+        windows = package.contract["windows"]
+        return MAX_ACTION_BYTES, calls + CALLS_PER_STEP * (budget * windows["public"] + windows["private"])
     return most_body_bytes(math.prod(manifest.submission_shape)), calls
 
 

@@ -69,9 +69,9 @@ class Package(Section):
 class Split(Section):
     """``[metadata.openfingym.split]``: three consecutive blocks of time.
 
-    Training windows come from the first block at every ``train_stride`` rows. Hidden windows
-    tile the second (public fold) and third (private fold) block without overlap, so that no
-    target is ever inside another window's inputs.
+    Training windows come from the first block at every ``train_stride`` rows. Hidden windows come from the second
+    (public fold) and third (private fold) block, and are shown one after the other, each after the one before it was
+    answered.
     """
 
     train: Fraction
@@ -79,6 +79,9 @@ class Split(Section):
     private: Fraction
     train_stride: PositiveInt = 1
     """Rows between the starts of two training windows."""
+    hidden_stride: PositiveInt | None = None
+    """Rows from one hidden window to the next; None for as many as a window asks for, so that every row is asked for
+    once. More, where every row would make too many windows."""
     embargo: PositiveInt
     """Rows left out between two blocks; at least one horizon."""
     log1p: tuple[str, ...] = ()

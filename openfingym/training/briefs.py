@@ -72,12 +72,14 @@ def brief_of(
     steps = isinstance(kind, SequentialKind) and acts.takes_steps
     symbols = cast("SequentialKind", kind).symbols(package.task.spec.contract) if steps else ()
     # No tool is called, since the loop ends where it first asks: there need be no verifier and no programs.
-    tools = Toolbox(nobody, nobody, nobody, Player(nobody, nobody, symbols) if steps else None)
+    player = Player(nobody, nobody, symbols) if steps else None
+    tools = Toolbox(nobody, nobody, nobody, player, windows=package.windows)
     brief = Assignment(
         package.manifest.name,
         package.read_instruction(libraries),
         isinstance(kind, SequentialKind),
         libraries=libraries,
+        windows=package.windows,
     )
     first = _FirstRequest()
     session = Conversation(brief, tools, Meter(with_defaults(allowance, package)), first)

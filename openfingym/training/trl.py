@@ -31,6 +31,7 @@ from openfingym.training.trl_environments import (
     BatchEnvironment,
     SequentialEnvironment,
     TrlEnvironment,
+    WorkspaceEnvironment,
     rewarded,
     tell_failures,
 )
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from openfingym.agents import Agent
     from openfingym.models.meter import Allowance
     from openfingym.results import SplitName
+    from openfingym.task.contracts import Contract
     from openfingym.verifiers import VerifierAddress
 
 _log = logging.getLogger(__name__)
@@ -97,8 +99,8 @@ class TrlSpec:
         for name in ("rows", "eval_rows"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected at least 1")
-        if self.one_shot and any(self._sequential.values()):
-            played = ", ".join(name for name, stepped in self._sequential.items() if stepped)
+        played = ", ".join(name for name, form in self._form_of.items() if form == "sequential")
+        if self.one_shot and played:
             raise UsageError(f"{played}: played step by step, which agent {self.agent!r} cannot; choose 'react'")
 
     # What was looked up and started belongs to this process, and stays behind where a specification is pickled.
@@ -132,7 +134,7 @@ class TrlSpec:
     @cached_property
     def train_dataset(self) -> Dataset:
         """Rows with the columns ``prompt``, ``task``, ``split``, ``index`` and ``seed``, and ``environment`` where the
-        tasks are of both forms.
+        tasks are of several forms.
 
         The prompt is made when a row is read, which builds the row's instance. With tools, its last message is empty,
         and is filled by the environment.
@@ -163,25 +165,23 @@ class TrlSpec:
         return Desk(**{**{name: getattr(self, name) for name in shared}, "split": split})
 
     @cached_property
-    def _sequential(self) -> Mapping[str, bool]:
-        """Whether each task is played step by step."""
+    def _form_of(self) -> Mapping[str, str]:
+        """The form of each task by its name, one of :data:`_FORMS`."""
         from openfingym import catalog
-        from openfingym.kinds import SequentialKind, kind_of
 
-        loaded = [catalog.load_task(task) for task in self.tasks]
-        return {task.name: isinstance(kind_of(task), SequentialKind) for task in loaded}
+        return {task.name: _form(task.spec.contract) for task in map(catalog.load_task, self.tasks)}
 
     @property
     def _forms(self) -> list[str]:
-        """Forms of the tasks: ``batch``, ``sequential``, or both."""
-        return sorted({_form(stepped) for stepped in self._sequential.values()})
+        """Forms of the tasks."""
+        return sorted(set(self._form_of.values()))
 
     def _dataset(self, desk: Desk, n: int) -> Dataset:
         from datasets import Dataset
 
         rows = list(desk.rows(n))
         if len(self._forms) > 1:
-            rows = [{**row, "environment": _form(self._sequential[row["task"]])} for row in rows]
+            rows = [{**row, "environment": self._form_of[row["task"]]} for row in rows]
         return Dataset.from_list(rows).with_transform(partial(with_prompts, desk=desk, whole=self.one_shot))
 
 
@@ -281,8 +281,15 @@ def text_of(value: object) -> str:
     return str(value)
 
 
-def _form(stepped: bool) -> str:
-    return "sequential" if stepped else "batch"
+def _form(contract: Contract) -> str:
+    """The form of a task: by what its agent has beside programs."""
+    from openfingym.kinds import is_sequential, walks
+
+    return "sequential" if is_sequential(contract) else "walk" if walks(contract) else "batch"
 
 
-_FORMS: Mapping[str, type[TrlEnvironment]] = {"batch": BatchEnvironment, "sequential": SequentialEnvironment}
+_FORMS: Mapping[str, type[TrlEnvironment]] = {
+    "batch": BatchEnvironment,
+    "sequential": SequentialEnvironment,
+    "walk": WorkspaceEnvironment,
+}

@@ -186,7 +186,9 @@ class TrlEnvironment:
 
 
 class WorkspaceEnvironment(TrlEnvironment):
-    """A task with a workspace, which has the tools that every task has."""
+    """A task with a workspace, which has the tools that every task has; where hidden windows are walked through, all it
+    has, since programs do that.
+    """
 
     @_tool(RUN_PYTHON)
     def run_python(self, code: str) -> str:  # noqa: D102

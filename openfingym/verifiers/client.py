@@ -238,6 +238,28 @@ class VerifierClient(RecordClient, OperatorClient):
         """
         return self._play(STEPS, token, {"episode": episode, "step": step, "action": action}, {})
 
+    def walk(self, token: str, values: NDArray[np.float64], fold: FoldName = "private") -> EpisodeStep:
+        """Answer all windows of a fold with answers that are known beforehand.
+
+        Args:
+            token: token of the rollout, which has not begun to walk through the fold.
+            values: the fold's rows of a submission, float64.
+            fold: the fold to walk through.
+
+        Returns:
+            What the verifier says after the last window; of the public fold, with ``feedback`` in its info.
+
+        Raises:
+            SubmissionError: a window's answer was refused.
+            VerifierError: the verifier does not answer.
+        """
+        at, first = self.start_episode(token, fold), 0
+        while not at.done:
+            items = len(next(iter(at.observation.values())))  # type: ignore[arg-type]  # lists, one entry an item
+            action = {"predictions": values[first : first + items].tolist()}
+            at, first = self.step(token, at.episode, at.step + 1, action), first + items
+        return at
+
     def place(self, token: str) -> tuple[int, int]:
         """The latest episode of a rollout and the number of actions taken in it; 0 and 0 before the first.
 

@@ -1,5 +1,5 @@
-"""Warnings about answers that are admissible but hardly meant: wrong units, constants, the same answer for every
-window, a look at the next one.
+"""Warnings about answers that are admissible but hardly meant: wrong units, constants, the same answer for
+every window.
 
 None of these is refused, because any of them may be right; but whoever sent the answer is told.
 """
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.kinds import kind_named
-from openfingym.kinds.interpolation import looks_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +38,7 @@ def warnings_for(package: BuiltPackage, submission: NDArray[np.float64]) -> tupl
         submission: the submission, float64 of the task's submission shape, finite and in range.
     """
     contract = package.task.spec.contract
-    warnings = remarks(contract, package.manifest.labels, typical_sizes(contract, package.array), submission)
-    ahead = _ahead(contract, package.array, submission)
-    return (*warnings, ahead) if ahead else warnings
+    return remarks(contract, package.manifest.labels, typical_sizes(contract, package.array), submission)
 
 
 def typical_sizes(contract: Contract, read: Reader) -> NDArray[np.float64] | None:
@@ -81,20 +78,6 @@ def remarks(
     # A constant answer is identical for all windows too; one remark is enough.
     sameness = _constant(labels, submission) or (_repeated if kind.drawn else _identical)(submission)
     return tuple(remark for remark in (_units(contract, labels, sizes, submission), sameness) if remark)
-
-
-def _ahead(contract: Contract, read: Reader, submission: NDArray[np.float64]) -> str | None:
-    """A remark where forecasts move towards the first input of the next hidden window, which nobody knew in time."""
-    ends = kind_named(contract).ends(contract, read)
-    if ends is None:
-        return None
-    correlation = looks_ahead(ends, submission)
-    if correlation is None:
-        return None
-    return (
-        f"ahead: looks like interpolation between hidden inputs: a correlation of {correlation:.2f} with the way to "
-        "the first input of the next window, beyond what a window itself shows; nobody could know it in time"
-    )
 
 
 def _columns(labels: Sequence[str], submission: NDArray[np.float64]) -> NDArray[np.float64]:

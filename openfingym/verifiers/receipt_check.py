@@ -310,16 +310,17 @@ def _check_derived(folder: Path, result: RolloutResult) -> None:
 
 def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> PassedStep:
     """Compare the submission in a run's folder with the entry of the log that commits to it."""
-    entry = leaf.document
-    # Earlier submissions are in the log too: the last one is the one that was scored.
-    last = 1 if entry.get("event") == "played" else verified.get("submissions_accepted")
+    entry, path = leaf.document, _file_of(folder, leaf)
+    # Earlier submissions are in the log too: the last one is the one that was scored. What was played is one, with a
+    # number after those of practice, which count as none.
+    played = entry.get("event") == "played"
+    last = entry.get("submission") if played else verified.get("submissions_accepted")
     if (entry.get("rollout"), entry.get("submission")) != (verified.get("rollout_id"), last):
         raise ReceiptError(
             f"entry {leaf.index} is not the submission that was scored, number {last} of its rollout",
             step="entry",
             index=leaf.index,
         )
-    path = _file_of(folder, leaf)
     name = path.relative_to(folder).as_posix()
     try:
         values = read_array(folder, name, SUBMISSION_LIMIT)
@@ -339,9 +340,9 @@ def _check_submission(folder: Path, leaf: Leaf, verified: Mapping[str, Any]) -> 
 def _file_of(folder: Path, leaf: Leaf) -> Path:
     """The file of the submission that an entry of the log is about."""
     number = leaf.document.get("submission")
-    # The number becomes a part of a path; and a bool would pass for an int.
+    # The number becomes a part of a path, and a bool would pass for an int. What was practised is never scored.
     if type(number) is not int or leaf.document.get("event") not in {"accepted", "played"}:
-        raise ReceiptError(f"entry {leaf.index} is no submission", step="entry", index=leaf.index)
+        raise ReceiptError(f"entry {leaf.index} is no submission that is scored", step="entry", index=leaf.index)
     return folder / "submissions" / f"{number}.npy"
 
 

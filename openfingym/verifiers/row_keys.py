@@ -113,7 +113,7 @@ def _by_time(called: TableName, table: pd.DataFrame, package: BuiltPackage, name
     name = next((names[key] for key in names if key in TIMES), None)
     if name is None:
         return "", None
-    expected = kind_of(package.task).target_times(package.task.spec.contract, package.array)
+    expected = kind_of(package.task).target_times(package.task.spec.contract, package.shown_array)
     if expected is None:
         raise SubmissionError(
             f"{called.name}: has a column {name!r}, and the rows of {package.manifest.name} have no times; leave it "

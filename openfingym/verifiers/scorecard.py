@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.errors import DataError, SubmissionError, UsageError
+from openfingym.kinds.walk import SHOWN
 from openfingym.verifiers.routes import ARROW_FILE, JSON, NPY, NPZ, PARQUET
 from openfingym.verifiers.row_keys import TableName, order_of
 
@@ -180,6 +181,10 @@ def read_answer(
     from openfingym_verifier.submission import read_submission
     from openfingym_verifier.truth import load_task
 
+    if hidden is not None:
+        # Whoever brings a truth brings what is asked for; what windows show is the package's.
+        shown = (f"{SHOWN}{name}" for name in package.contract.get("window", ()))
+        hidden = {**{name: package.shown_array(name) for name in shown}, **hidden}
     task = load_task(package, hidden)
     media_type, body = _read(submission, task, package)
     try:

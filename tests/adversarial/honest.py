@@ -33,7 +33,7 @@ class Levels:
     @classmethod
     def of(cls, package: BuiltPackage) -> Levels:
         inputs, targets, test = (
-            np.array(package.array(name)) for name in ("train_inputs", "train_targets", "test_inputs")
+            np.array(package.shown_array(name)) for name in ("train_inputs", "train_targets", "test_inputs")
         )
         # Windows slide by a day, so that neighbours say nearly the same: every fourth will do, and takes a fourth of
         # the time.

@@ -40,13 +40,13 @@ SLOW = {
 
 
 @pytest.fixture(scope="module")
-def package(treasury: BuiltPackage) -> BuiltPackage:
-    return treasury
+def package(few_windows: BuiltPackage) -> BuiltPackage:
+    return few_windows
 
 
 @pytest.fixture(scope="module")
-def task(treasury: BuiltPackage) -> HiddenTask:
-    return attacks.without_errors(load_hidden(treasury))
+def task(package: BuiltPackage) -> HiddenTask:
+    return attacks.without_errors(load_hidden(package))
 
 
 @pytest.fixture(scope="module")

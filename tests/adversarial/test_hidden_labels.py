@@ -25,14 +25,15 @@ from tests.sweeps import fixed_part, sweep
 
 Floats = NDArray[np.float64]
 ROW = 24
-"""A row of the private fold of `treasury-forecast`: five days of six yields, quoted to two decimals."""
+"""A row of the private fold, of twenty windows: five days of six yields, quoted to two decimals."""
 
 
 @pytest.fixture(scope="module")
-def search(treasury: BuiltPackage) -> LeakSearch:
-    manifest = treasury.manifest
+def search(few_windows: BuiltPackage) -> LeakSearch:
+    manifest = few_windows.manifest
+    # As a check of the task does, which takes what windows show for what is asked for in windows before.
     return LeakSearch.of(
-        treasury.read_truth(),
+        {"targets": few_windows.read_truth()["targets"]},
         folds=(manifest.n_public, manifest.n_private),
         channels=manifest.labels,
         public_bytes=3 << 20,
@@ -40,8 +41,8 @@ def search(treasury: BuiltPackage) -> LeakSearch:
 
 
 @pytest.fixture(scope="module")
-def targets(treasury: BuiltPackage) -> Floats:
-    found: Floats = treasury.read_truth()["targets"]
+def targets(few_windows: BuiltPackage) -> Floats:
+    found: Floats = few_windows.read_truth()["targets"]
     return found
 
 
@@ -187,10 +188,10 @@ def _planted(folder: Path, name: str, text: str, package: BuiltPackage) -> Path:
     + [(reading, "fold", "interface.py") for reading in fixed_part(READINGS, 2, first=1)],
 )
 def test_hidden_values_are_found_whatever_is_made_of_them(
-    reading: str, part: str, name: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    reading: str, part: str, name: str, search: LeakSearch, targets: Floats, few_windows: BuiltPackage, tmp_path: Path
 ) -> None:
-    values = targets[ROW] if part == "row" else targets[treasury.manifest.n_public :]
-    folder = _planted(tmp_path, name, READINGS[reading](values), treasury)
+    values = targets[ROW] if part == "row" else targets[few_windows.manifest.n_public :]
+    folder = _planted(tmp_path, name, READINGS[reading](values), few_windows)
     found = next(search.leaks(folder), None)
     assert found is not None
     assert found.file == name
@@ -200,9 +201,9 @@ def test_hidden_values_are_found_whatever_is_made_of_them(
 
 @pytest.mark.parametrize("encoding", sweep(ENCODINGS, 2))
 def test_a_hidden_row_is_found_whatever_it_is_encoded_in(
-    encoding: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    encoding: str, search: LeakSearch, targets: Floats, few_windows: BuiltPackage, tmp_path: Path
 ) -> None:
-    folder = _planted(tmp_path, "instruction.md", ENCODINGS[encoding](targets[ROW]), treasury)
+    folder = _planted(tmp_path, "instruction.md", ENCODINGS[encoding](targets[ROW]), few_windows)
     found = next(search.leaks(folder), None)
     assert found is not None
     assert "targets" in found.finding, found
@@ -220,17 +221,21 @@ def test_a_hidden_row_is_found_whatever_it_is_encoded_in(
     ],
 )
 def test_a_hidden_fold_is_found_or_reported_as_text_that_may_hide_anything(
-    encoding: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    encoding: str, search: LeakSearch, targets: Floats, few_windows: BuiltPackage, tmp_path: Path
 ) -> None:
-    folder = _planted(tmp_path, "interface.py", ENCODINGS[encoding](targets[treasury.manifest.n_public :]), treasury)
+    folder = _planted(
+        tmp_path, "interface.py", ENCODINGS[encoding](targets[few_windows.manifest.n_public :]), few_windows
+    )
     assert next(search.leaks(folder), None) is not None
 
 
 @pytest.mark.parametrize("reading", ONLY_FOLDS)
 def test_what_says_little_of_a_row_is_found_for_a_fold(
-    reading: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    reading: str, search: LeakSearch, targets: Floats, few_windows: BuiltPackage, tmp_path: Path
 ) -> None:
-    folder = _planted(tmp_path, "instruction.md", ONLY_FOLDS[reading](targets[treasury.manifest.n_public :]), treasury)
+    folder = _planted(
+        tmp_path, "instruction.md", ONLY_FOLDS[reading](targets[few_windows.manifest.n_public :]), few_windows
+    )
     found = next(search.leaks(folder), None)
     assert found is not None
     assert "targets" in found.finding, found
@@ -238,11 +243,11 @@ def test_what_says_little_of_a_row_is_found_for_a_fold(
 
 @pytest.mark.parametrize("reading", ["reordered", "logarithms", "sums along the row"])
 def test_most_rows_are_found_and_not_the_one_alone(
-    reading: str, search: LeakSearch, targets: Floats, treasury: BuiltPackage, tmp_path: Path
+    reading: str, search: LeakSearch, targets: Floats, few_windows: BuiltPackage, tmp_path: Path
 ) -> None:
     """A row of a quiet week of yields in steps of a basis point tells hardly 30 bits in another order."""
-    first, met = treasury.manifest.n_public, 0
-    for row in range(first, first + treasury.manifest.n_private):
+    first, met = few_windows.manifest.n_public, 0
+    for row in range(first, first + few_windows.manifest.n_private):
         folder = tmp_path / str(row)
         folder.mkdir()
         (folder / "notes.md").write_text(f"Note: {READINGS[reading](targets[row])}\n")

@@ -27,6 +27,7 @@ from openfingym_verifier.truth import Grader, HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial import attacks
 from tests.adversarial.attacks import Told
+from tests.answering import give, practise
 from tests.sweeps import fixed_part
 
 ROLLOUTS = int(os.environ.get("OPENFINGYM_ATTACK_ROLLOUTS", "40"))
@@ -50,8 +51,8 @@ class Attacked:
 
 
 @pytest.fixture(scope="module")
-def attacked(store_home: object) -> Iterator[Attacked]:
-    packages: list[BuiltPackage] = [build(load_task(name)) for name in ("treasury-forecast", "amazon-fraud")]
+def attacked(few_windows: BuiltPackage) -> Iterator[Attacked]:
+    packages = [few_windows, build(load_task("amazon-fraud"))]
     with EmbeddedVerifier.start(packages, policy="strict") as running:
         yield Attacked(running, {package.manifest.name: load_hidden(package) for package in packages})
 
@@ -82,7 +83,7 @@ def told_over(attacked: Attacked, task: str, name: str, attacker: attacks.Attack
         for number in range(1, ROLLOUTS + 1):
             values = attacker.next_submission(history)
             ticket = client.create_rollout(task)
-            client.submit(ticket.token, values)
+            give(client, ticket.token, attacked.tasks[task].package, values)
             result = client.finalize(ticket.rollout_id)
             history.append(Told(values, result.metrics or None, result.relative_total))
             if flagged is None and result.flags:
@@ -130,9 +131,9 @@ def test_feedback_on_the_public_fold_says_nothing_of_the_private_one(attacked: A
     with attacked.participant("public-reader") as client:
         while len(history) < 2 * (STRICT.public_disclosures or 0):
             ticket = client.create_rollout(task.name)
-            for _ in range(ticket.budget):
+            for _ in range(task.spec.verification.budget):
                 values = public.next_submission(history)
-                history.append(Told(values, client.submit(ticket.token, values).metrics or None))
+                history.append(Told(values, practise(client, ticket.token, task.package, values) or None))
             client.finalize(ticket.rollout_id)
     assert sum(told.metrics is not None for told in history) == STRICT.public_disclosures
     assert max(gains(task, public, history)) < MOST
@@ -155,7 +156,7 @@ def test_how_surely_an_answer_is_worse_is_not_told(attacked: Attacked) -> None:
             values = shifted(task, window, 0.3)
             errors.add(task.sampling_error(task.grader.private_score(values), baseline).relative_standard_error)
             ticket = client.create_rollout(task.name)
-            client.submit(ticket.token, values)
+            give(client, ticket.token, task.package, values)
             result = client._connection.json("POST", f"/v1/rollouts/{ticket.rollout_id}/finalize")
             assert result["disclosure"] == "rounded"
             told.add(tuple(result[name] for name in ("relative_total", "relative_standard_error", "relative_interval")))
@@ -163,10 +164,10 @@ def test_how_surely_an_answer_is_worse_is_not_told(attacked: Attacked) -> None:
     assert told == {(1.0, None, None)}
 
 
-def test_the_results_that_a_season_releases_are_no_private_labels(store_home: object) -> None:
+def test_the_results_that_a_season_releases_are_no_private_labels(few_windows: BuiltPackage) -> None:
     """Signs for each window drawn beforehand: what the few answers that are told apart have in common is where the
     labels lie."""
-    package = build(load_task("treasury-forecast"))
+    package = few_windows
     task = load_hidden(package)
     rows, rng = task.grader.private.rows, np.random.default_rng(1)
     signs = rng.choice([-1.0, 1.0], (RELEASE_ROLLOUTS, task.manifest.n_private))
@@ -179,7 +180,7 @@ def test_the_results_that_a_season_releases_are_no_private_labels(store_home: ob
         for ticket, pattern in zip(tickets, signs, strict=True):
             values = task.grader.baseline.copy()
             values[rows] += 0.003 * pattern[:, None, None]
-            client.submit(ticket.token, values)
+            give(client, ticket.token, package, values)
             client.finalize(ticket.rollout_id)
         operator.close_season()
         found = [client.finalize(ticket.rollout_id) for ticket in tickets]
@@ -203,7 +204,7 @@ def test_the_same_attack_reads_labels_where_everything_is_told(attacked: Attacke
         for _ in range(12):
             values = attacker.next_submission(history)
             ticket = operator.create_rollout(task.name)
-            operator.submit(ticket.token, values)
+            give(operator, ticket.token, task.package, values)
             result = operator.finalize(ticket.rollout_id)
             history.append(Told(values, result.metrics, result.relative_total))
     truth = np.asarray(task.grader.private.truth.arrays["y_true"]).reshape(-1)

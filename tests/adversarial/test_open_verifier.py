@@ -20,15 +20,15 @@ import httpx
 import psutil
 import pytest
 
-from openfingym.catalog import load_task
 from openfingym.errors import UsageError, VerifierError
 from openfingym.listener import Listener, TlsCertificate
-from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.tokens import TokenIssuer
+from tests.verifier.conftest import make_package
 
 ADMIN = "an-admin-token-for-tests"
+TASK = "tiny"
 MIB = 1 << 20
 UNREAD = 64 * MIB
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -74,8 +74,9 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def package(store_home: Path) -> BuiltPackage:
-    return build(load_task("treasury-forecast"))
+def package(tmp_path_factory: pytest.TempPathFactory) -> BuiltPackage:
+    """A task that is answered in one array, which is the body of a request."""
+    return make_package(tmp_path_factory.mktemp("package"), TASK)
 
 
 @pytest.fixture
@@ -179,7 +180,7 @@ def test_heads_end(verifier: Served) -> None:
 def known(verifier: Served) -> str:
     """The header of somebody whose submissions are refused where they are too large."""
     with verifier.client() as operator:
-        return f"Authorization: Bearer {operator.create_rollout('treasury-forecast').token}\r\n"
+        return f"Authorization: Bearer {operator.create_rollout(TASK).token}\r\n"
 
 
 @pytest.mark.parametrize("length", [200_000, MIB])
@@ -222,7 +223,7 @@ def test_half_open_connections_keep_nobody_out(serve: Callable[..., Served]) -> 
         for _ in range(5):
             assert httpx.get(f"{verifier.url}/healthz", timeout=30).status_code == 200
         with verifier.client() as operator:
-            assert operator.create_rollout("treasury-forecast").budget == 5
+            assert operator.create_rollout(TASK).budget == 5
     finally:
         for connection in half_open:
             connection.close()
@@ -287,13 +288,13 @@ def test_tls(serve: Callable[..., Served], tmp_path: Path, monkeypatch: pytest.M
         stranger.tasks()
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with verifier.client() as operator:
-        assert [task.name for task in operator.tasks()] == ["treasury-forecast"]
+        assert [task.name for task in operator.tasks()] == [TASK]
     # A connection is counted before its handshake, which strangers need not begin.
     with contextlib.ExitStack() as half_open:
         for _ in range(400):
             half_open.enter_context(verifier.connect())
         with verifier.client() as operator:
-            assert operator.create_rollout("treasury-forecast").budget == 5
+            assert operator.create_rollout(TASK).budget == 5
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
     with pytest.warns(DeprecationWarning, match="TLSv1_1"):
@@ -327,11 +328,11 @@ def test_it_says_that_it_is_unwell_where_nothing_can_be_written(serve: Callable[
             time.sleep(0.2)
         assert (answer.status_code, answer.json()["type"]) == (503, "urn:openfingym:problem:unavailable")
         with pytest.raises(VerifierError, match="503 unavailable"):
-            operator.create_rollout("treasury-forecast")
+            operator.create_rollout(TASK)
         with pytest.raises(VerifierError, match="disk"):
             operator.require_well()
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
         until = time.monotonic() + 30
         while http.get("/healthz").status_code != 200 and time.monotonic() < until:
             time.sleep(0.2)
-        assert operator.create_rollout("treasury-forecast").budget == 5
+        assert operator.create_rollout(TASK).budget == 5

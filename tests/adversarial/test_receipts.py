@@ -35,8 +35,12 @@ from openfingym.verifiers.opened import check_score, read_opened, write_opened
 from openfingym.verifiers.receipt_check import PROVEN, check_run
 from openfingym_verifier import log
 from openfingym_verifier.embedded import EmbeddedVerifier
+from tests.answering import give, practise
+from tests.verifier.conftest import make_package
 
 TASK = "treasury-forecast"
+ARRAY = "tiny"
+"""A task that is answered in one array, as often as it has a budget."""
 RECEIPTS, CHECKPOINTS, ROWS, FILES = 4500, 3000, 1900, 600
 """Random changes of each: 10,000 together."""
 RATIONING = {
@@ -64,8 +68,8 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     root = tmp_path_factory.mktemp("receipts")
-    package = build(load_task(TASK))
-    with EmbeddedVerifier.start([package], root / "state") as embedded:
+    package, array = build(load_task(TASK)), make_package(root, ARRAY)
+    with EmbeddedVerifier.start([package, array], root / "state") as embedded:
         address = VerifierAddress(str(embedded.uds), embedded.admin_token)
         with contextlib.closing(address.connect()) as client:
             client.add_participant("somebody")
@@ -74,9 +78,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
             ticket = client.create_rollout(TASK, agent="other", seed=3)
             with pytest.raises(SubmissionError):
                 client.submit(ticket.token, np.zeros(3))
-            for scale in (0.001, 0.002):
-                values = np.random.default_rng(1).standard_normal(package.manifest.submission_shape) * scale
-                client.submit(ticket.token, values)
+            values = np.random.default_rng(1).standard_normal(package.manifest.submission_shape) * 0.001
+            practise(client, ticket.token, package, values)
+            give(client, ticket.token, package, 2.0 * values)
+            client.finalize(ticket.rollout_id)
+            ticket = client.create_rollout(ARRAY, agent="other", seed=3)
+            values = np.random.default_rng(1).standard_normal(array.manifest.submission_shape) * 0.001
+            for factor in (1.0, 2.0):
+                client.submit(ticket.token, factor * values)
             client.finalize(ticket.rollout_id)
             early = client.checkpoint()
         result = run(TASK, "naive", backend="inline", verifier=address, out=root / "runs")
@@ -214,7 +223,7 @@ FORGED: dict[str, tuple[str, dict[str, object]]] = {
     "another agent": (RESULT, {"agent": "mine"}),
     "another task": (RESULT, {"task": "fx-forecast"}),
     "another rollout": (RESULT, {"rollout_id": "r" + "0" * 20}),
-    "no flags": (RESULT, {"budget": 1}),
+    "another budget": (RESULT, {"budget": 9}),
     "another state": (RESULT, {"state": "rejected", **dict.fromkeys(SCORE_FIELDS)}),
     "a better score in both": (VERIFIED, {"relative_total": 0.1}),
     "a score that is told rounded": (VERIFIED, {"disclosure": "rounded"}),
@@ -261,20 +270,30 @@ def test_a_log_of_ones_own(scene: Scene, folder: Path) -> None:
                 check_run(folder)
 
 
-def test_an_earlier_submission_is_not_the_one_that_was_scored(scene: Scene, tmp_path: Path) -> None:
-    """Two submissions were accepted; the receipt of the first proves that it was made, not that it was scored."""
+@pytest.mark.parametrize(
+    ("task", "accepted", "unscored"),
+    [(ARRAY, 2, "not the submission that was scored"), (TASK, 1, "is no submission that is scored")],
+)
+def test_an_earlier_submission_is_not_the_one_that_was_scored(
+    scene: Scene, tmp_path: Path, task: str, accepted: int, unscored: str
+) -> None:
+    """Two submissions were made; the receipt of the first proves that it was made, not that it was scored. Of a walk,
+    the first is practice, of which any number is made before the one that is accepted."""
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.receipts import Receipts, load_signing_key
 
     with contextlib.closing(Ledger(scene.state)) as ledger:
         receipts = Receipts(ledger, load_signing_key(scene.state))
         with ledger.read() as connection:
-            query = (
-                "SELECT seq, rollout_id, entry FROM log WHERE entry LIKE '%\"accepted\"%' OR entry LIKE '%finalized%'"
-            )
-            rows = [tuple(row) for row in connection.execute(query)]
-        rollout = rows[0][1]
-        first, second, end = (seq for seq, name, _ in rows if name == rollout)
+            (rollout,) = connection.execute(
+                "SELECT id FROM rollouts WHERE task = ? AND agent = 'other'", (task,)
+            ).fetchone()
+            entries = connection.execute("SELECT seq, entry FROM log WHERE rollout_id = ?", (rollout,)).fetchall()
+        rows = [(seq, json.loads(entry)) for seq, entry in entries]
+        events = {"accepted", "practised", "played"}
+        made = {entry["submission"]: seq for seq, entry in rows if entry["event"] in events}
+        (end,) = (seq for seq, entry in rows if entry["event"] == "finalized")
+        first, second = made[1], made[2]
         verified = ledger.rollout(rollout)
         assert verified is not None
         assert receipts.of_rollout(rollout) == receipts.of_entries([second, end])
@@ -284,15 +303,15 @@ def test_an_earlier_submission_is_not_the_one_that_was_scored(scene: Scene, tmp_
             del result[derived]
         (folder / RESULT).write_text(json.dumps(result | verified[0].result | {"rollout_id": rollout}))
         (folder / VERIFIED).write_text(json.dumps(verified[0].result))
-        for n in (1, 2):
+        for n in made:
             values = np.frombuffer(ledger.payload(rollout, n) or b"", "<f8")
             np.save(folder / "submissions" / f"{n}.npy", values)
         (folder / RECEIPT).write_bytes(receipts.of_entries([second, end]).to_json())
-        assert check_run(folder).verified["submissions_accepted"] == 2
+        assert check_run(folder).verified["submissions_accepted"] == accepted
         for rows_told, reason in (
-            ([first, end], "not the submission that was scored"),
+            ([first, end], unscored),
             ([end], "does not say which"),
-            ([first, second, end], "not the submission"),
+            ([first, second, end], unscored),
             ([second], "not the end of rollout"),
         ):
             (folder / RECEIPT).write_bytes(receipts.of_entries(rows_told).to_json())

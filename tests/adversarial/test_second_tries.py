@@ -32,7 +32,7 @@ sys.exit(1)
 
 @pytest.mark.sandbox
 def test_bad_headers_and_a_bad_end_are_the_agents(store_home: Path, tmp_path: Path) -> None:
-    result = run("treasury-forecast", Agent("unlucky", "program", PROGRAM), backend="sandbox", out=tmp_path)
+    result = run("amazon-fraud", Agent("unlucky", "program", PROGRAM), backend="sandbox", out=tmp_path)
     assert result.path is not None
     assert (result.path / "output.log").read_text().split() == ["422"] * 5
     assert (result.state, result.boundary, result.submissions_accepted, result.submissions_rejected) == (

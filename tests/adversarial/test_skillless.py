@@ -30,6 +30,7 @@ from openfingym.checks.check import check_task
 from openfingym.errors import StoreError, SubmissionError
 from openfingym.kinds import Array, is_sequential, kind_of, sequential_kind
 from openfingym.kinds.skillless import rolling, trading
+from openfingym.kinds.walk import SHOWN
 from openfingym.metrics import METRICS, registry
 from openfingym.metrics.record import Metric
 from openfingym.packages.build import build, build_key
@@ -61,16 +62,19 @@ def package_of(name: str) -> BuiltPackage:
 
 
 def answers_of(package: BuiltPackage, seed: int = 0) -> Mapping[str, NDArray[np.float64]]:
-    """The set of a task, made by a reader that knows public arrays alone; of a sequential one, its plans."""
+    """The set of a task, made by a reader that knows what an agent is shown alone: public arrays, and of a walk what
+    its windows show; of a sequential task, its plans."""
     contract, shape = package.task.spec.contract, package.manifest.submission_shape
     make: Callable[..., Mapping[str, NDArray[np.float64]]] = kind_of(package.task).skillless
     if is_sequential(contract):
         make = trading.plans if contract.kind == "trading" else rolling.skillless
 
     def public(name: str) -> Array:
-        if name not in package.contract["arrays"]:
+        if name not in package.contract["arrays"] and name.removeprefix(SHOWN) not in package.contract.get(
+            "window", {}
+        ):
             raise AssertionError(f"{name} is hidden from whoever has no skill")
-        return package.array(name)
+        return package.shown_array(name)
 
     return make(contract, public, shape, np.random.default_rng(seed))
 
@@ -114,13 +118,13 @@ def test_inputs_do_not_decide_in_what_an_answer_departs_from_the_baseline(name: 
     contract, shape, kind = package.task.spec.contract, package.manifest.submission_shape, kind_of(package.task)
 
     def turned(array: str) -> Array:
-        values = package.array(array)
+        values = package.shown_array(array)
         return values[::-1] if array == "test_inputs" else values
 
     def made(read: Callable[[str], Array]) -> tuple[NDArray[np.float64], Mapping[str, NDArray[np.float64]]]:
         return kind.naive(contract, read, shape), kind.skillless(contract, read, shape, np.random.default_rng(0))
 
-    (base, answers), (other_base, others) = made(package.array), made(turned)
+    (base, answers), (other_base, others) = made(package.shown_array), made(turned)
     centre = 1 if contract.kind == "curves" else slice(None)
     inside = 1e-6 * (contract.high - contract.low)
     for key, values in answers.items():
@@ -328,10 +332,10 @@ def test_answers_that_a_task_refuses_are_counted_as_such() -> None:
     package = package_of("yield-curve-forecast")
     values = np.array(next(iter(answers_of(package).values())))
     values[0, 0, 0] = values[0, 2, 0] + 1.0
-    kind = kind_of(package.task)
+    kind, counts = kind_of(package.task), (package.manifest.n_public, package.manifest.n_private)
     with pytest.raises(SubmissionError):
         kind.check(
             package.task.spec.contract,
-            kind.folds(package.task.spec, package.array, package.read_truth(), (408, 432), 0)[0],
+            kind.folds(package.task.spec, package.shown_array, package.read_truth(), counts, 0)[0],
             values,
         )

@@ -247,7 +247,7 @@ def given(own_task: Path, tmp_path: Path) -> BuiltPackage:
         "instruction.md",
         "environment/interface.py",
         "environment/data/contract.json",
-        "environment/data/test_inputs.npy",
+        "environment/data/train_inputs.npy",
         "new",
     ],
 )
@@ -259,7 +259,7 @@ def test_a_strange_file_in_a_built_package_is_found(given: BuiltPackage, name: s
     readers = {
         "instruction.md": given.read_instruction,
         "environment/data/contract.json": lambda: given.contract,
-        "environment/data/test_inputs.npy": lambda: given.array("test_inputs"),
+        "environment/data/train_inputs.npy": lambda: given.array("train_inputs"),
     }
     if name in readers:
         with pytest.raises(StoreError, match="cannot be read"):
@@ -284,10 +284,10 @@ def test_a_strange_file_in_a_truth_half_is_found(given: BuiltPackage, name: str)
 
 
 def test_an_array_that_claims_more_than_it_holds_takes_no_memory(given: BuiltPackage) -> None:
-    path = given.data / "test_inputs.npy"
+    path = given.data / "train_inputs.npy"
     with path.open("wb") as stream:
         np.lib.format.write_array_header_1_0(
             stream, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40, 1 << 20)}
         )
     with pytest.raises(StoreError, match="not what it holds"):
-        given.array("test_inputs")
+        given.array("train_inputs")

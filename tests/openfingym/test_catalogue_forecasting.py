@@ -22,7 +22,7 @@ from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
 
-FEWEST_WINDOWS = 15
+FEWEST_WINDOWS = 30
 
 # One line a row of the catalogue: id without "1_" and "_forecasting", lookback, steps ahead, channels in and out,
 # family, value semantics, and the assets where it names them. Semantics as here: the catalogue has excess returns for
@@ -121,11 +121,13 @@ def windows(task: Task, rows: int) -> tuple[int, int]:
     assert isinstance(contract, ForecastContract | CurvesContract)
     length = contract.lookback + contract.horizon
     if isinstance(contract, ForecastContract) and contract.graph_window:
-        # As many rows lie between two windows as the first volatility and the graph of the later one are made of.
+        # The first window of a block comes after the rows that its first volatility and its graph are made of.
         length += contract.graph_window + 20 - contract.lookback
+    stride = split.hidden_stride or contract.horizon
     first = int(Fraction(str(split.train)) * rows)
     second = first + int(Fraction(str(split.public)) * rows)
-    return (second - first - split.embargo) // length, (rows - second - split.embargo) // length
+    blocks = second - first - split.embargo, rows - second - split.embargo
+    return (blocks[0] - length) // stride + 1, (blocks[1] - length) // stride + 1
 
 
 def rows_of(task: Task) -> int:
@@ -195,7 +197,7 @@ def test_every_fold_has_enough_windows(tasks: dict[str, Task]) -> None:
         if min(counts) < FEWEST_WINDOWS:
             few[task.name] = counts
     assert not few
-    assert windows(tasks["1_tsfm_forecasting"], 22199) == (20, 50)
+    assert windows(tasks["1_tsfm_forecasting"], 22199) == (79, 199)
 
 
 def test_what_is_simulated_says_so_and_nothing_else_does(tasks: dict[str, Task]) -> None:

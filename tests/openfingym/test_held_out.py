@@ -24,7 +24,7 @@ def test_the_tasks_that_the_paper_holds_out_are_not_trained_on_nor_is_their_data
 
 def test_a_task_may_train_on_what_another_hides_and_is_kept_apart_from_it() -> None:
     held, other = (build(catalog.load_task(name)) for name in ("fx-forecast", "fx-forecast-v3"))
-    hidden = np.asarray(held.array("test_times"))[:, -1]
+    hidden = held.read_truth()["test_times"][:, -1]
     assert np.isin(hidden, np.asarray(other.array("train_times"))).sum() > 10
     assert {"fx-forecast", "fx-forecast-v3", "exchange-rate-forecast"} <= kept_apart(["fx-forecast"])
     assert "fx-forecast-v3" in training_tasks(held_out=["treasury-forecast"])

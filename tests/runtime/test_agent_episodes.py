@@ -164,7 +164,7 @@ def test_the_other_interface_is_named(begin: Any, treasury: BuiltPackage) -> Non
         interface.load_test_inputs()
     with pytest.raises(ValueError, match="transport"):
         interface.make(transport="carrier pigeon")
-    with pytest.raises(ValueError, match="submit"):
+    with pytest.raises(ValueError, match="iter_test"):
         Interface(treasury.data.parent).make()
 
 

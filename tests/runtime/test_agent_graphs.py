@@ -61,16 +61,24 @@ def test_sparse_rows_are_what_scipy_takes_them_for():
 @pytest.mark.parametrize(
     ("kind", "train", "asked"),
     [
-        ("forecast", ((1025, 20, 2), (1025, 5, 2)), (16, 20, 2)),
+        ("forecast", ((1025, 20, 2), (1025, 5, 2)), [20, 2]),
         ("generation", ((895, 0, 2), (895, 5, 2)), (59, 0, 2)),
-        ("rows", ((9480, 42), (9480,)), (6240, 42)),
+        ("rows", ((9480, 42), (9480,)), [42]),
     ],
 )
 def test_arrays(kind, train, asked, interfaces):
     interface = interfaces[kind]
     assert tuple(array.shape for array in interface.load_train()) == train
-    assert interface.load_test_inputs().shape == asked
-    assert interface.load_test_inputs().dtype == np.float64
+    if interface.walks:
+        assert interface.contract["window"]["inputs"]["shape"] == asked
+        for call in (interface.load_test_inputs, interface.make, lambda: interface.submit(np.zeros(3))):
+            with pytest.raises(ValueError, match=r"write `for window in interface.iter_test\(\): window.predict"):
+                call()
+    else:
+        assert interface.load_test_inputs().shape == asked
+        assert interface.load_test_inputs().dtype == np.float64
+        with pytest.raises(ValueError, match=r"no windows in the order of time: use interface\.load_test_inputs"):
+            interface.iter_test()
 
 
 def test_every_array_of_the_contract_can_be_loaded_and_has_its_shape(interfaces):
@@ -101,5 +109,3 @@ def test_what_a_task_does_not_have_is_said(interfaces):
 def test_a_wrong_shape_names_the_axes(interfaces):
     with pytest.raises(SubmissionRefused, match=r"expected shape \(600,\) \(node\), found \(600, 1\)"):
         interfaces["nodes"].submit(np.zeros((600, 1)))
-    with pytest.raises(SubmissionRefused, match=r"\(window, bound, maturity\)"):
-        interfaces["curves"].submit(np.zeros((624, 150)))

@@ -29,12 +29,18 @@ PROGRAM = """\
 import numpy as np
 import interface
 
-shown = np.asarray(interface.load_test_inputs())
 horizon, channels = interface.SUBMISSION_SHAPE[1:]
-shown = shown[:, :, :channels]
-drift = (shown[:, -1:] - shown[:, -6:-5]) / 5.0
 steps = np.arange(1, horizon + 1)[None, :, None]
-print(interface.submit(shown[:, -1:] + 0.1 * drift * steps))
+
+
+def forecast(shown):
+    shown = shown[:, :, :channels]
+    drift = (shown[:, -1:] - shown[:, -6:-5]) / 5.0
+    return shown[:, -1:] + 0.1 * drift * steps
+
+
+print(interface.predict_each(forecast, practice=True))
+interface.predict_each(forecast)
 """
 """A weak forecast, neither the baseline nor a failure, so that a reward that is made up would be another."""
 FAILS = "raise SystemExit(1)"

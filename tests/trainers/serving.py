@@ -13,9 +13,8 @@ from typing import Any
 SCRIPT = str(Path(sys.executable).with_name("openfingym"))
 PROGRAM = """
 import numpy as np, interface
-shown = np.asarray(interface.load_test_inputs())
-last = shown[:, -1:, : interface.SUBMISSION_SHAPE[2]]
-np.save("answer.npy", np.repeat(last, interface.SUBMISSION_SHAPE[1], axis=1))
+steps, channels = interface.SUBMISSION_SHAPE[1:]
+interface.predict_each(lambda shown: np.repeat(shown[:, -1:, :channels], steps, axis=1))
 """
 
 
@@ -39,12 +38,11 @@ async def plays(session: Any) -> Any:
     hello = await session.initialize()
     assert "Treasury yield forecast" in hello.instructions
     offered = (await session.list_tools()).tools
-    assert [tool.name for tool in offered] == ["run_python", "read_file", "write_file", "submit", "finish"]
+    assert [tool.name for tool in offered] == ["run_python", "read_file", "write_file", "finish"]
     assert (await session.list_resources()).resources[0].name == "instruction"
     assert (await session.get_prompt("play")).messages[0].role == "user"
-    await session.call_tool("run_python", {"code": PROGRAM})
-    told = await session.call_tool("submit", {"path": "answer.npy"})
-    assert "submission 1" in told.content[0].text
+    told = await session.call_tool("run_python", {"code": PROGRAM})
+    assert not told.isError
     return await session.call_tool("finish", {})
 
 

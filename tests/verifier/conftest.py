@@ -115,7 +115,7 @@ def make_package(
     verification: str = OPEN_RATE,
     seed: int = 0,
 ) -> BuiltPackage:
-    """A forecast over a seeded random walk; (rows * 0.3 - 3) // 5 windows a fold."""
+    """A forecast over a seeded random walk, answered in one array; (rows * 0.3 - 3) // 5 windows a fold."""
     names = [f"c{i}" for i in range(channels)]
     contract = (
         f'lookback = 3\nhorizon = 2\nvalue_semantics = "{semantics}"\nunit = "log return"\nlow = {low}\nhigh = {high}'
@@ -126,10 +126,10 @@ def make_package(
         metrics=metrics,
         verification=verification,
         family="forecasting",
-        kind="forecast",
+        kind="array",
         contract=contract,
         dataset=f"{FILE}channels = {names}",
-        split=SPLIT.format(0.4, 0.3, 0.3, 3),
+        split=SPLIT.format(0.4, 0.3, 0.3, 3) + "hidden_stride = 5\n",
     )
     write_walk(task, rows, names, seed)
     return seal(folder, task)

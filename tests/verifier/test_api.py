@@ -318,7 +318,7 @@ def test_contract(server: Any, packages: dict[str, BuiltPackage]) -> None:
         2.0,
     )
     assert (contract["kind"], contract["labels"], contract["submission_axes"]) == (
-        "forecast",
+        "array",
         ["c0", "c1"],
         list(manifest.submission_axes),
     )

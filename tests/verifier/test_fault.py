@@ -117,8 +117,8 @@ class Broken(Odd):
 
 
 @pytest.fixture(scope="module")
-def package(store_home: Path) -> BuiltPackage:
-    return build(load_task("treasury-forecast"))
+def package(packages: dict[str, BuiltPackage]) -> BuiltPackage:
+    return packages["tiny"]
 
 
 @pytest.fixture

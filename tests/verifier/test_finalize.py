@@ -48,6 +48,7 @@ def task(**stated: object) -> Any:
         "manifest": SimpleNamespace(data_kind="simulated"),
         "spec": SimpleNamespace(scoring=SimpleNamespace(baseline="naive")),
         "sequential": False,
+        "walk": None,
         "shape": (2, 3),
     }
     return SimpleNamespace(**(given | stated))

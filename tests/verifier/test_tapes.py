@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -66,25 +65,20 @@ def begin(client: VerifierClient, name: str, *, fresh: bool = True) -> tuple[str
 def test_fresh_inputs_and_a_baseline_on_the_same_tape(client: VerifierClient, built: dict[str, BuiltPackage]) -> None:
     package = built[FORECAST]
     results, inputs = [], []
-    for _ in range(2):
-        ticket = client.create_rollout(FORECAST, fresh=True)
-        assert ticket.tape == client.rollout_status(ticket.rollout_id).tape == "fresh"
-        data = client.data(ticket.rollout_id)
-        assert data.keys() == {"test_inputs"}
-        inputs.append(data["test_inputs"])
-        client.submit(ticket.token, zeros(package))
+    for fresh in (True, True, False):
+        ticket = client.create_rollout(FORECAST, fresh=fresh)
+        tape = "fresh" if fresh else "given"
+        assert ticket.tape == client.rollout_status(ticket.rollout_id).tape == tape
+        assert client.data(ticket.rollout_id) == {}, "what is shown in the order of time is public on no tape"
+        inputs.append(np.array(client.start_episode(ticket.token).observation["inputs"]))
+        client.walk(ticket.token, zeros(package)[package.manifest.n_public :])
         results.append(client.finalize(ticket.rollout_id))
-        np.testing.assert_array_equal(client.data(ticket.rollout_id)["test_inputs"], inputs[-1])
-    given = client.create_rollout(FORECAST)
-    assert (given.tape, client.data(given.rollout_id)) == ("given", {})
-    client.submit(given.token, zeros(package))
-    results.append(client.finalize(given.rollout_id))
-    assert [result.tape for result in results] == ["fresh", "fresh", "given"]
-    # The baseline of this task is zero, so it is what was submitted.
+        assert results[-1].tape == tape
+    # The baseline of this task is zero, so it is what was answered.
     assert [result.relative_total for result in results] == [1.0, 1.0, 1.0]
     assert len({result.total for result in results}) == len({result.baseline_total for result in results}) == 3
-    everything = [*inputs, np.asarray(package.array("test_inputs"))]
-    assert len({array.tobytes() for array in everything}) == 3
+    np.testing.assert_array_equal(inputs[-1][0], package.read_truth()["test_inputs"][package.manifest.n_public])
+    assert len({array.tobytes() for array in inputs}) == 3
 
 
 def test_the_agents_token_does_not_open_the_data_of_a_tape(client: VerifierClient) -> None:
@@ -201,26 +195,29 @@ def test_killed_in_the_middle_it_goes_on_over_the_same_tape(
     assert key.hex().encode() not in words
 
 
-def test_batches_go_on_over_the_same_tape(
+def test_walks_go_on_over_the_same_tape(
     launch: Callable[..., Any], built: dict[str, BuiltPackage], tmp_path: Path
 ) -> None:
     package, state = built[FORECAST], tmp_path / "state"
     process = launch([package], state)
+    answers = zeros(package)
+    action = {"predictions": answers[:1].tolist()}
     with process.client() as client:
         ticket = client.create_rollout(FORECAST, fresh=True)
-        before, feedback = (
-            client.data(ticket.rollout_id),
-            client.submit(ticket.token, zeros(package), idempotency_key="k"),
-        )
+        told = client.walk(ticket.token, answers[: package.manifest.n_public], "public").info["feedback"]
+        at = client.start_episode(ticket.token)
+        for _ in range(3):
+            at = client.step(ticket.token, at.episode, at.step + 1, action)
     process.kill()
-    with contextlib.closing(sqlite3.connect(state / "ledger.db")) as ledger:
-        # As it is when the process dies after the commit and before the score.
-        ledger.execute("UPDATE submissions SET feedback = NULL")
-        ledger.commit()
     again = launch([package], state)
     with again.client() as client:
-        np.testing.assert_array_equal(client.data(ticket.rollout_id)["test_inputs"], before["test_inputs"])
-        assert client.rollout_status(ticket.rollout_id).submissions[0].feedback.total == feedback.total
+        [past] = client.rollout_status(ticket.rollout_id).submissions
+        assert past.feedback is not None
+        assert past.feedback.total == told["total"]  # type: ignore[index]  # a document
+        resumed = client.start_episode(ticket.token)
+        assert (resumed.step, resumed.observation) == (3, at.observation)
+        while not resumed.done:
+            resumed = client.step(ticket.token, resumed.episode, resumed.step + 1, action)
         assert client.finalize(ticket.rollout_id).relative_total == 1.0
     assert again.stop() == 0
 
@@ -232,7 +229,7 @@ def test_with_another_key_a_rollout_ends_rather_than_change_its_data(
     process = launch([package], state)
     with process.client() as client:
         ticket = client.create_rollout(FORECAST, fresh=True)
-        client.submit(ticket.token, zeros(package))
+        client.walk(ticket.token, zeros(package)[package.manifest.n_public :])
     assert process.stop() == 0
     (state / "tape.key").unlink()
     again = launch([package], state)

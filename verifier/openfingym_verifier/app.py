@@ -305,7 +305,8 @@ def _contract(task: HiddenTask, budget: int) -> dict[str, object]:
         "n_private": manifest.n_private,
         # What is refused below the contract's own limit: prices of which no return can be taken.
         "low": task.low,
-        "budget": budget,
+        # Of a walk, how often it may be practised.
+        "budget": budget if task.walk is None else rules.budget,
         "limits": {
             "max_body_bytes": task.max_body_bytes,
             "requests_per_minute": rules.requests_per_minute,

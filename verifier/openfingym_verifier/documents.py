@@ -149,6 +149,8 @@ class RolloutView(_Document):
     """Number of the latest episode, from 1; null before the first, and of a task without episodes."""
     step: int | None = None
     """Number of actions taken in the latest episode so far."""
+    practice_left: int | None = None
+    """Walks through the public fold that may still be begun; null of a task that is not walked through."""
 
 
 class MetricDocument(_Document):

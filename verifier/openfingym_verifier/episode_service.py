@@ -1,32 +1,51 @@
 """The service that plays sequential tasks: one episode at a time, each step on the disk before it is answered.
 
+Steps through an instance to train on, whose score ranks nobody, are answered at once: all of them are on the disk when
+the last one is answered.
+
 Memory only mirrors the ledger. Whatever goes wrong, it is dropped, and made again from the recorded
 actions when next needed, which is also how a restart takes up open rollouts.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from openfingym.errors import VerifierError
+import numpy as np
+
+from openfingym.digests import sha256_of
+from openfingym.errors import SubmissionError, VerifierError
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.episodes import Play, answer, is_repetition, outcomes, play_idly, read_move, read_start, take
-from openfingym_verifier.events import EpisodeStarted, Stepped
+from openfingym_verifier.episodes import (
+    MAX_DETAIL,
+    Play,
+    answer,
+    complete,
+    is_repetition,
+    outcomes,
+    play_idly,
+    read_move,
+    read_start,
+    take,
+    walked,
+)
+from openfingym_verifier.events import EpisodeStarted, Practised, Stepped
+from openfingym_verifier.feedback import told
 from openfingym_verifier.ledger_rows import EpisodeRow
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.sessions import INTERRUPTED
-from openfingym_verifier.storage import EVENT_BYTES
+from openfingym_verifier.storage import EVENT_BYTES, SUBMISSION_BYTES
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from openfingym.task.episodes import FoldName, Step
@@ -34,6 +53,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.resources import Resources
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.truth import HiddenTask
+    from openfingym_verifier.writer import Transaction
 
 T = TypeVar("T")
 
@@ -54,9 +74,10 @@ class EpisodeProgress:
     action_bytes: int
     """Bytes of all actions of the rollout that are in the ledger."""
 
-    def practised(self) -> int:
-        """Number of practice episodes that were begun."""
-        return sum(row.fold == "public" for row in self.rows)
+
+def practised(rows: Sequence[EpisodeRow]) -> int:
+    """Number of episodes for practice among some."""
+    return sum(row.fold == "public" for row in rows)
 
 
 class EpisodeService:
@@ -64,6 +85,8 @@ class EpisodeService:
 
     def __init__(self, resources: Resources) -> None:
         self._ledger = resources.ledger
+        self._grading = resources.grading
+        self._rations = resources.rations
         self._tapes = resources.tapes
         self._sessions = resources.sessions
         self._storage = resources.storage
@@ -118,25 +141,36 @@ class EpisodeService:
                     raise
 
     async def place(self, rollout: Rollout) -> dict[str, int | None]:
-        """The number of the latest ``episode``, and the ``step`` that it is at; both None before the first."""
-        play = rollout.progress.play if rollout.progress is not None else None
-        if play is not None:
-            return {"episode": play.row.n, "step": play.step}
+        """The number of the latest ``episode``, and the ``step`` that it is at; both None before the first. Of a task
+        that is walked through, also how many walks for practice are left.
+        """
+        progress, walk = rollout.progress, rollout.task is not None and rollout.task.walk is not None
 
-        def recorded() -> dict[str, int | None]:
+        def recorded() -> tuple[list[EpisodeRow], int]:
             rows = self._ledger.episodes(rollout.id)
-            if not rows:
-                return {"episode": None, "step": None}
-            return {"episode": rows[-1].n, "step": len(self._ledger.actions(rollout.id, rows[-1].n))}
+            return rows, len(self._ledger.actions(rollout.id, rows[-1].n)) if rows else 0
 
-        return await in_threads(self._threads, recorded)
+        rows, step = (
+            (progress.rows, progress.play.step)
+            if progress is not None and progress.play is not None
+            else await in_threads(self._threads, recorded)
+        )
+        place: dict[str, int | None] = (
+            {"episode": rows[-1].n, "step": step} if rows else {"episode": None, "step": None}
+        )
+        return {**place, "practice_left": self._practice_left(rollout, rows)} if walk else place
 
     async def outcomes(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64]:
-        """The submission that a rollout's episodes amount to, computed from the recorded actions alone."""
+        """The submission that a rollout's episodes amount to, computed from the recorded actions alone; NaN where a
+        window was left unanswered.
+        """
+        await self._written(rollout)
 
         def played() -> NDArray[np.float64]:
             ended = self._sessions.ended(rollout.id)
             recorded = self._ledger.episodes(rollout.id), partial(self._ledger.actions, rollout.id)
+            if task.walk is not None:
+                return walked(task, *recorded)
             return outcomes(task, *recorded, None if ended is None else ended.record)
 
         return await in_threads(self._threads, played)
@@ -186,7 +220,12 @@ class EpisodeService:
                     "episode-over",
                     f"The episode started with this key is not open; the latest is episode {play.row.n}.",
                 )
-            return answer(play.row, rollout.remaining, 0, play.first)
+            # A walk goes on where it is; an episode is only begun again with the key of its start.
+            if task.walk is None:
+                return answer(play.row, rollout.remaining, 0, play.first)
+            return self._shown(rollout, progress)
+        if task.walk and progress.play is not None and progress.play.goes_on(fold):
+            return self._shown(rollout, progress)
         row = EpisodeRow(len(progress.rows) + 1, fold, _next(rollout, task, progress, fold), key)
         with self._storage.taking(rollout.row.principal, EVENT_BYTES):
             if rollout.row.session is None or fold == "public":
@@ -199,7 +238,25 @@ class EpisodeService:
         rollout.accepted += fold == "private"
         progress.rows.append(row)
         progress.play = play
-        return answer(row, rollout.remaining, 0, play.first)
+        return self._shown(rollout, progress)
+
+    @staticmethod
+    def _practice_left(rollout: Rollout, rows: Sequence[EpisodeRow]) -> int:
+        """Walks through the public fold that a rollout may still begin."""
+        if rollout.accepted:
+            return 0
+        return max(rollout.hidden_task().spec.verification.budget - practised(rows), 0)
+
+    def _shown(self, rollout: Rollout, progress: EpisodeProgress) -> bytes:
+        """The answer about the latest episode, as far as it is; with the feedback on a walk for practice that ended."""
+        play, task = progress.play, rollout.hidden_task()
+        assert play is not None
+        more: dict[str, object] = {}
+        if task.walk is not None:
+            more["practice_left"] = self._practice_left(rollout, progress.rows)
+            if play.row.fold == "public" and play.last.done:
+                more |= {"submission": len(rollout.feedback), "feedback": rollout.feedback[-1]}
+        return answer(play.row, rollout.remaining, play.step, play.last, more)
 
     async def _step(self, rollout: Rollout, move: Move) -> bytes:
         """Take an action in the rollout's turn, or repeat the answer to the latest one."""
@@ -219,10 +276,50 @@ class EpisodeService:
                 # Written before it is answered. If the write fails, the episode in memory is a step ahead of the
                 # ledger; the caller drops it then.
                 stepped = Stepped(rollout.id, move.episode, move.step, move.text, now_ns())
-                await self._ledger.writer.submit(stepped.apply)
+                task = rollout.hidden_task()
+                if led_to.done and play.row.fold == "public" and task.walk is not None:
+                    await self._end_practice(rollout, play, stepped)
+                elif led_to.done or task.walk is None or task.split == "test":
+                    # It takes along what is held back, in its order.
+                    rollout.writing.append(self._ledger.writer.submit(stepped.apply))
+                    await self._written(rollout)
+                else:
+                    rollout.writing.append(self._ledger.writer.submit(stepped.apply, awaited=False))
             play.took(move.text, led_to)
             progress.action_bytes = size
-        return answer(play.row, rollout.remaining, play.step, play.last)
+        return self._shown(rollout, progress)
+
+    async def _end_practice(self, rollout: Rollout, play: Play, last: Stepped) -> None:
+        """Score a walk through the public fold, and write its last step and its feedback, or neither.
+
+        Raises:
+            Problem: ``malformed-action``: what was answered cannot be scored.
+        """
+        task = await self._tapes.of(rollout)
+        assert task.walk is not None
+        values = np.full(task.shape, np.nan)
+        values[task.walk.items_of("public")] = play.episode.outcome()
+        values = complete(task, values)
+        payload = values.data.cast("B")
+        try:
+            await in_threads(self._threads, task.grader.check, values)
+            score = await self._grading.public(task, values, sha256_of(payload))
+            self._storage.require(rollout.row.principal, SUBMISSION_BYTES + payload.nbytes)
+        except (SubmissionError, Problem) as error:
+            rollout.progress = None  # the walk in memory is a step ahead of the ledger
+            if isinstance(error, Problem):
+                raise
+            raise Problem("malformed-action", str(error)[:MAX_DETAIL]) from None
+        with self._storage.taking(rollout.row.principal, SUBMISSION_BYTES + payload.nbytes):
+            document = told(score, task.spec, disclosed=self._rations.take_public(rollout.row))
+            ended = Practised(rollout.id, len(rollout.feedback) + 1, now_ns(), payload, document)
+
+            def write(transaction: Transaction) -> None:
+                last.apply(transaction)
+                ended.apply(transaction)
+
+            await self._ledger.writer.submit(write)
+        rollout.feedback.append(document)
 
     async def _take(self, rollout: Rollout, play: Play, move: Move) -> Step:
         """The step that a new action leads to.
@@ -252,13 +349,20 @@ class EpisodeService:
                 "malformed-action", f"The episode cannot go on with this action ({type(error).__name__})."
             ) from None
 
+    @staticmethod
+    async def _written(rollout: Rollout) -> None:
+        """Wait until all steps are on the disk; one that cannot be written fails here."""
+        writing, rollout.writing = rollout.writing, []
+        await asyncio.gather(*writing)
+
     async def _progress(self, rollout: Rollout, task: HiddenTask) -> EpisodeProgress:
         """The episodes of a rollout, read from the ledger if they are not in memory."""
         if rollout.progress is None:
+            await self._written(rollout)
             rollout.progress = await in_threads(
                 self._threads, self._restore, rollout.id, task, session=rollout.row.session is not None
             )
-            rollout.accepted = len(rollout.progress.rows) - rollout.progress.practised()
+            rollout.accepted = len(rollout.progress.rows) - practised(rollout.progress.rows)
         return rollout.progress
 
     def _restore(self, rollout_id: str, task: HiddenTask, *, session: bool) -> EpisodeProgress:
@@ -305,16 +409,21 @@ def _next(rollout: Rollout, task: HiddenTask, progress: EpisodeProgress, fold: F
     if fold == "private":
         if rollout.remaining <= 0:
             raise Problem(
-                "episodes-exhausted", f"All {rollout.row.budget} private episodes of this rollout have been begun."
+                "episodes-exhausted",
+                "The walk through the private fold has ended; it is made once."
+                if task.walk is not None
+                else f"All {rollout.row.budget} private episodes of this rollout have been begun.",
             )
         # A slice begins in the midst of the fold; its questions are counted from 1.
         asked = rollout.row.asked
         return rollout.accepted + (0 if asked is None else asked.first - 1)
-    practised, allowed = progress.practised(), task.spec.verification.budget
-    if practised >= allowed:
+    if task.walk is not None and rollout.accepted:
+        raise Problem("budget-exhausted", "The walk through the private fold was begun; practice is over.")
+    begun, allowed = practised(progress.rows), task.spec.verification.budget
+    if begun >= allowed:
         raise Problem("budget-exhausted", f"All {allowed} practice episodes of this rollout have been begun.")
     # A budget may be larger than the fold: then its episodes come round again.
-    return practised % task.manifest.n_public
+    return begun % task.episodes[0]
 
 
 def _require_sequential(rollout: Rollout) -> None:

@@ -75,7 +75,7 @@ class Play:
         """
         assert task.open_episode is not None
         # Episodes are numbered over both folds, those of the public one first.
-        play = cls.of(row, task.open_episode(row.number + (task.manifest.n_public if row.fold == "private" else 0)))
+        play = cls.of(row, task.open_episode(row.number + (task.episodes[0] if row.fold == "private" else 0)))
         for text in actions:
             try:
                 play.took(text, play.episode.step(json.loads(text)))
@@ -90,6 +90,10 @@ class Play:
         """Begin an episode that was opened and not started."""
         first = episode.start()
         return cls(row, episode, first, first)
+
+    def goes_on(self, fold: FoldName) -> bool:
+        """Whether this is an episode of a fold that is not over."""
+        return self.row.fold == fold and not self.last.done
 
     def took(self, text: str, led_to: Step) -> None:
         """Record an action and the step it led to."""
@@ -212,7 +216,9 @@ def play_idly(task: HiddenTask, row: EpisodeRow, steps: int) -> None:
         ) from error
 
 
-def answer(row: EpisodeRow, episodes_left: int, number: int, step: Step) -> bytes:
+def answer(
+    row: EpisodeRow, episodes_left: int, number: int, step: Step, more: Mapping[str, object] | None = None
+) -> bytes:
     """What an agent is sent after an action, or before the first one, as JSON; numbers that are not finite are null.
 
     Args:
@@ -220,6 +226,7 @@ def answer(row: EpisodeRow, episodes_left: int, number: int, step: Step) -> byte
         episodes_left: number of private episodes not yet begun.
         number: number of actions taken so far.
         step: what the latest of them led to.
+        more: what else is said in ``info``.
     """
     document = {
         "episode": row.n,
@@ -231,7 +238,7 @@ def answer(row: EpisodeRow, episodes_left: int, number: int, step: Step) -> byte
         "reward": step.reward,
         "terminated": step.terminated,
         "truncated": step.truncated,
-        "info": step.info,
+        "info": {**step.info, **more} if more else step.info,
     }
     return pydantic_core.to_json(document, inf_nan_mode="null", fallback=_plain)
 
@@ -260,7 +267,7 @@ def outcomes(
     """
     from openfingym_verifier.ledger_rows import EpisodeRow
 
-    counts: dict[FoldName, int] = {"public": task.manifest.n_public, "private": task.manifest.n_private}
+    counts: dict[FoldName, int] = dict(zip(("public", "private"), task.episodes, strict=True))
     # Later rows replace earlier ones of the same episode.
     latest = {(row.fold, row.number): row for row in rows}
     values = np.empty(task.shape)
@@ -280,6 +287,31 @@ def outcomes(
             raise VerifierError(f"{task.name}: an outcome has shape {outcome.shape}, expected {task.shape[1:]}")
         values[index] = outcome
     return values
+
+
+def walked(
+    task: HiddenTask, rows: Sequence[EpisodeRow], actions: Callable[[int], Sequence[str]]
+) -> NDArray[np.float64]:
+    """The submission that the walks of a rollout amount to.
+
+    Args:
+        task: the task that was walked through.
+        rows: the rollout's walks, in the order they began.
+        actions: gives the actions of the n-th of them, from 1, each as JSON.
+
+    Returns:
+        float64 of the task's submission shape: of each fold the latest walk; NaN where nothing was answered.
+    """
+    assert task.walk is not None
+    values = np.full(task.shape, np.nan)
+    for row in {row.fold: row for row in rows}.values():
+        values[task.walk.items_of(row.fold)] = Play.begin(task, row, actions(row.n)).episode.outcome()
+    return values
+
+
+def complete(task: HiddenTask, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A submission with the baseline's answers where it has none."""
+    return np.where(np.isnan(values), task.grader.baseline, values)
 
 
 def _integer(text: str) -> int:

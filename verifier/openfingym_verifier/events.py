@@ -247,10 +247,44 @@ class Stepped:
 
 
 @dataclass(frozen=True)
-class EpisodePlayed:
-    """A rollout of episodes got its result; their outcomes are its submission."""
+class Practised:
+    """A walk through the public fold was ended, and got its feedback."""
 
     rollout_id: str
+    n: int
+    """Counts the rollout's walks through the public fold, from 1."""
+    at_ns: int
+    payload: memoryview
+    """The answers, with the baseline's for the private fold: little-endian float64, C order."""
+    feedback: dict[str, object]
+    """Feedback as the agent is told it; where it is told nothing, a note that it is withheld."""
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        text = canonical_json(self.feedback)
+        row = transaction.connection.execute(
+            "INSERT INTO submissions (rollout_id, n, received_ns, feedback) VALUES (?, ?, ?, ?)",
+            (self.rollout_id, self.n, self.at_ns, text.decode()),
+        )
+        transaction.connection.execute(
+            "INSERT INTO payloads (submission, content) VALUES (?, ?)", (row.lastrowid, self.payload)
+        )
+        entry = {"event": "practised", "at_ns": self.at_ns, "submission": self.n, "payload": sha256_of(self.payload)}
+        transaction.log(self.rollout_id, entry)
+        entry = {"event": "scored", "at_ns": self.at_ns, "submission": self.n, "feedback": sha256_of(text)}
+        transaction.log(self.rollout_id, entry)
+        # Feedback that was withheld tells nothing.
+        if self.feedback["total"] is not None:
+            disclose(transaction, self.rollout_id, "public", self.n, self.at_ns)
+
+
+@dataclass(frozen=True)
+class EpisodePlayed:
+    """A rollout of episodes got its result; their outcomes are its last submission."""
+
+    rollout_id: str
+    n: int
+    """Number of the submission: one more than the walks through the public fold that were ended."""
     at_ns: int
     payload: memoryview
     """The outcomes of all episodes: little-endian float64, C order."""
@@ -260,12 +294,13 @@ class EpisodePlayed:
     def apply(self, transaction: Transaction) -> dict[str, object]:
         """Write both, or neither; returns the complete result."""
         row = transaction.connection.execute(
-            "INSERT INTO submissions (rollout_id, n, received_ns) VALUES (?, 1, ?)", (self.rollout_id, self.at_ns)
+            "INSERT INTO submissions (rollout_id, n, received_ns) VALUES (?, ?, ?)",
+            (self.rollout_id, self.n, self.at_ns),
         )
         transaction.connection.execute(
             "INSERT INTO payloads (submission, content) VALUES (?, ?)", (row.lastrowid, self.payload)
         )
-        entry = {"event": "played", "at_ns": self.at_ns, "submission": 1, "payload": sha256_of(self.payload)}
+        entry = {"event": "played", "at_ns": self.at_ns, "submission": self.n, "payload": sha256_of(self.payload)}
         transaction.log(self.rollout_id, entry)
         return self.finalized.apply(transaction)
 

@@ -11,7 +11,7 @@ from openfingym.metrics.aggregation import as_loss
 
 if TYPE_CHECKING:
     from openfingym.metrics import Score
-    from openfingym.task import Verification
+    from openfingym.task import Spec, Verification
     from openfingym.task.scoring import Scoring
 
 WITHHELD: Mapping[str, object] = MappingProxyType({"total": None, "metrics": {}})
@@ -22,6 +22,11 @@ def coarse(value: float, digits: int, clip: float) -> float:
     """``value`` rounded to ``digits`` significant digits, and never beyond ``clip`` on either side."""
     # Clipped before, since infinity cannot be rounded, and after, since rounding may lead beyond the limit.
     return max(-clip, min(float(f"{max(-clip, min(value, clip)):.{digits - 1}e}"), clip))
+
+
+def told(score: Score, spec: Spec, *, disclosed: bool) -> dict[str, object]:
+    """The feedback document of a score on a task, or the note that it is withheld."""
+    return feedback(score, spec.scoring, spec.verification) if disclosed else dict(WITHHELD)
 
 
 def feedback(score: Score, scoring: Scoring, rules: Verification) -> dict[str, object]:

@@ -7,9 +7,12 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from openfingym.digests import sha256_of
 from openfingym.errors import SubmissionError
 from openfingym_verifier.clock import now_ns
+from openfingym_verifier.episodes import complete
 from openfingym_verifier.events import EpisodePlayed, Finalized
 from openfingym_verifier.fault import find_fault
 from openfingym_verifier.finalize import (
@@ -22,7 +25,6 @@ from openfingym_verifier.finalize import (
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
@@ -80,8 +82,11 @@ class FinalizationService:
                 with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
                     await self._submissions.score_missing(rollout, n)
         values = await self._values(rollout, task)
+        unanswered = _unanswered(task, values)
+        if task.walk is not None and values is not None:
+            values = complete(task, values)
         score, baseline = await asyncio.gather(
-            self._private_score(rollout, task, values), self._baseline(rollout, task)
+            self._private_score(rollout, task, values, unanswered), self._baseline(rollout, task)
         )
         if isinstance(score, str):
             outcome: ComparedScore | str = score
@@ -95,10 +100,10 @@ class FinalizationService:
         finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
         if task.sequential and values is not None:
             written = await self._ledger.writer.submit(
-                EpisodePlayed(rollout.id, now, values.data.cast("B"), finalized).apply
+                EpisodePlayed(rollout.id, len(rollout.feedback) + 1, now, values.data.cast("B"), finalized).apply
             )
-            # The outcomes of all episodes are its one submission, which has no feedback; the last episode is over.
-            rollout.feedback, rollout.progress = [None], None
+            # The outcomes of all episodes are its last submission, which has no feedback; the last episode is over.
+            rollout.feedback, rollout.progress = [*rollout.feedback, None], None
         else:
             written = await self._ledger.writer.submit(finalized.apply)
         assert isinstance(written, dict)
@@ -146,9 +151,12 @@ class FinalizationService:
         return stored_values(await self._submissions.payload(rollout, rollout.accepted), task)
 
     async def _private_score(
-        self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None
+        self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None, unanswered: int
     ) -> Score | str:
         """The private score of the array to score, or the reason why there is none."""
+        if unanswered:
+            assert task.walk is not None
+            return f"{unanswered} of {task.walk.n_private} windows of the private fold were left unanswered"
         if values is None:
             return nothing_accepted(rollout)
         try:
@@ -168,3 +176,10 @@ class FinalizationService:
             return await find_fault(compute, control, f"the relative total on {task.name}")
         except SubmissionError as error:
             return str(error)
+
+
+def _unanswered(task: HiddenTask, values: NDArray[np.float64] | None) -> int:
+    """Windows of the private fold that a walk left unanswered; 0 where nothing was walked through."""
+    if task.walk is None or values is None:
+        return 0
+    return sum(bool(np.isnan(values[task.walk.items(window)]).any()) for window in task.walk.windows("private"))

@@ -99,6 +99,8 @@ def final_result(
 def nothing_accepted(rollout: Rollout) -> str:
     """The reason why a rollout without an accepted submission, or without a private episode, has no score."""
     last = f"; the last refusal was {rollout.last_refusal}" if rollout.last_refusal else ""
+    if rollout.hidden_task().walk is not None:
+        return f"no window of the private fold was asked for ({rollout.rejected} answers refused{last})"
     if rollout.hidden_task().sequential:
         return f"no private episode was begun ({rollout.rejected} actions refused{last})"
     return f"no submission was accepted ({rollout.rejected} refused{last})"

@@ -221,7 +221,7 @@ class Digests:
         """Record the digests that one entry states."""
         rollout = str(entry["rollout"])
         match entry:
-            case {"event": "accepted" | "played", "submission": int(n), "payload": str(digest)}:
+            case {"event": "accepted" | "practised" | "played", "submission": int(n), "payload": str(digest)}:
                 self.payload[rollout, n] = digest
             case {"event": "episode-started", "episode": int(n), "fold": str(fold), "number": int(number)}:
                 self.episode[rollout, n] = f"{fold} {number}"

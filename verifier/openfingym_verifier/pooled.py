@@ -77,9 +77,11 @@ class Pool:
                 _history(grader, grader.public),
                 _history(grader, grader.private),
             )
-        # What sequential tasks answer in public is practice, and each answer is for a bar of its own.
         watched = [(self.private, grader.private, submissions[-1:])]
-        watched += [] if isinstance(kind, SequentialKind) else [(self.public, grader.public, submissions)]
+        # What sequential tasks answer in public is practice, and each answer is for a bar of its own. The last
+        # submission of a walk repeats the practice before it.
+        if not isinstance(kind, SequentialKind):
+            watched.append((self.public, grader.public, submissions[:-1] if kind.walks(contract) else submissions))
         for history, fold, answers in watched:
             if history is None:
                 continue

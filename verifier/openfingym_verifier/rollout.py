@@ -50,6 +50,8 @@ class Rollout:
     """How much of the result its principal is told."""
     progress: EpisodeProgress | None = None
     """Episodes of a sequential task that have been played; None where they have to be read from the ledger."""
+    writing: list[asyncio.Future[object]] = field(default_factory=list)
+    """Writes of steps that were answered before they are on the disk."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by whoever changes the rollout: submissions, steps and the end come one after the other."""
 

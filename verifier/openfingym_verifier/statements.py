@@ -58,7 +58,7 @@ class Statements:
             case {"event": "accepted", "submission": n}:
                 row["accepted"] = row.get("accepted", 0) + 1
                 self._rows["submissions"][rollout, n] = {"received_ns": at_ns}
-            case {"event": "played", "submission": n}:
+            case {"event": "practised" | "played", "submission": n}:
                 self._rows["submissions"][rollout, n] = {"received_ns": at_ns}
             case {"event": "extended", "expires_ns": expires_ns}:
                 row["expires_ns"] = expires_ns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pydantic_core
 
-from openfingym.verifiers.routes import JSON, MEDIA_TYPES, NPY, NPZ, ZIP
+from openfingym.verifiers.routes import JSON, MEDIA_TYPES, NPY, NPZ, ZIP, most_body_bytes
 from openfingym_verifier.columnar import KINDS as TABLES
 from openfingym_verifier.columnar import read_table
 from openfingym_verifier.npy import read_npy, read_npz
@@ -37,7 +37,7 @@ def read_submission(media_type: str, body: bytes, task: HiddenTask) -> NDArray[n
     if media_type == NPY:
         raw = read_npy(body)
     elif media_type in {NPZ, ZIP}:
-        raw = read_npz(body, task.max_body_bytes)
+        raw = read_npz(body, most_body_bytes(task.cells))
     elif media_type == JSON:
         raw = read_json(body)
     elif media_type in TABLES:

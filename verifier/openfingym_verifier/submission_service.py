@@ -12,7 +12,7 @@ from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
 from openfingym.verifiers.routes import NPY
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.events import Accepted, Scored
-from openfingym_verifier.feedback import WITHHELD, feedback
+from openfingym_verifier.feedback import told
 from openfingym_verifier.finalize import stored_values
 from openfingym_verifier.intake import LIGHT_BYTES, Parsed, Submission, parse, refusal
 from openfingym_verifier.problems import REFUSALS, Problem
@@ -75,7 +75,8 @@ class SubmissionService:
         if task.sequential:
             raise Problem(
                 "wrong-interface",
-                "This task is stepped through; use interface.make(), or /v1/episodes and /v1/steps.",
+                "What is hidden is shown step by step; use interface.iter_test() or interface.make(), or /v1/episodes "
+                "and /v1/steps.",
                 close=True,
             )
         if key not in rollout.by_key:
@@ -128,7 +129,7 @@ class SubmissionService:
             if score is None:
                 document = await self._write_then_score(task, accepted, parsed, disclosed=disclosed)
             else:
-                document = await self._write_scored(accepted, _feedback(task, score, disclosed=disclosed), forecasts)
+                document = await self._write_scored(accepted, told(score, task.spec, disclosed=disclosed), forecasts)
         self._telemetry.scored(task.name, time.perf_counter() - start)
         # Memory follows the ledger, never the other way round: from here on the submission is on the disk.
         rollout.feedback.append(document)
@@ -159,7 +160,7 @@ class SubmissionService:
         durable = self._ledger.writer.submit(accepted.apply, overtakes=True, size=parsed.payload.nbytes)
         try:
             score = await self._run(parsed.payload.nbytes <= LIGHT_BYTES, task.grader.public_score, parsed.values)
-            document = _feedback(task, score, disclosed=disclosed)
+            document = told(score, task.spec, disclosed=disclosed)
         except Exception:
             # The submission stands, since its write is under way; whose fault this is, is found out afterwards.
             logger.exception("scoring failed")
@@ -246,7 +247,7 @@ class SubmissionService:
         score = await self._grading.public(task, stored_values(payload, task), sha256_of(payload))
         if disclosed is None:
             disclosed = self._rations.take_public(rollout.row)
-        document = _feedback(task, score, disclosed=disclosed)
+        document = told(score, task.spec, disclosed=disclosed)
         await self._ledger.writer.submit(Scored(rollout.id, n, now_ns(), document).apply)
         rollout.feedback[n - 1] = document
 
@@ -269,7 +270,7 @@ class SubmissionService:
                     # Nobody waits for it now; whoever asks, or the end of the rollout, tries again and says why.
                     logger.exception("rollout %s: submission %d cannot be scored", rollout.id, n)
                     continue
-                document = _feedback(task, score, disclosed=self._rations.take_public(rollout.row))
+                document = told(score, task.spec, disclosed=self._rations.take_public(rollout.row))
                 self._ledger.writer.run(Scored(rollout.id, n, now_ns(), document).apply)
                 rollout.feedback[n - 1] = document
 
@@ -288,11 +289,6 @@ class SubmissionService:
         if light:
             return function(*arguments, **named)
         return await in_threads(self._threads, function, *arguments, **named)
-
-
-def _feedback(task: HiddenTask, score: Score, *, disclosed: bool) -> dict[str, object]:
-    """The feedback document of a score, or the note that it is withheld."""
-    return feedback(score, task.spec.scoring, task.spec.verification) if disclosed else dict(WITHHELD)
 
 
 def _answer(rollout: Rollout, n: int) -> dict[str, object]:

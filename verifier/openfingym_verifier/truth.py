@@ -22,6 +22,7 @@ from openfingym.kinds import (
 )
 from openfingym.kinds.question_range import asked_part
 from openfingym.kinds.resampled import replicates, times_of_units
+from openfingym.kinds.walk import Form, Walk, WalkEpisode
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 from openfingym.metrics.unit_calendar import UnitCalendar
@@ -139,6 +140,8 @@ class HiddenTask:
     """Which of its questions are asked and scored; None for all, and for a task without questions."""
     open_episode: Callable[[int], SteppedEpisode] | None = None
     """A fresh hidden episode by its number, those of the public fold first; None for a task answered in one array."""
+    walk: Walk | None = None
+    """The windows of a task that is walked through, whose episodes are one pass through each fold; None for others."""
     unit_times: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
     """When the units of the private fold begin and end, by public arrays (:func:`times_of_units`); None on a tape of a
     rollout's own, and where units have no times."""
@@ -165,7 +168,7 @@ class HiddenTask:
 
     @property
     def sequential(self) -> bool:
-        """Whether the task is stepped through, episode by episode."""
+        """Whether hidden data are shown step by step, in episodes or as a walk."""
         return self.open_episode is not None
 
     @property
@@ -195,7 +198,12 @@ class HiddenTask:
         """Submissions that a rollout may have accepted, or private episodes it may play."""
         if self.asked is not None:
             return len(self.asked)
-        return self.manifest.n_private if self.sequential else self.spec.verification.budget
+        return self.episodes[1] if self.sequential else self.spec.verification.budget
+
+    @property
+    def episodes(self) -> tuple[int, int]:
+        """Episodes of the public and of the private fold, of a task that is stepped through."""
+        return (1, 1) if self.walk is not None else (self.manifest.n_public, self.manifest.n_private)
 
     @property
     def cells(self) -> int:
@@ -309,19 +317,23 @@ def load_task(
     kind = kind_named(spec.contract)
     # What metrics draw at random follows from the labels, so that the same submission always has the same score.
     seed = int.from_bytes(hashlib.sha256(manifest.truth_digest.encode()).digest()[:4])
-    public_array = _reader(package, {**held, **data})
-    public, private = kind.folds(spec, public_array, hidden, (manifest.n_public, manifest.n_private), seed)
+    walks, counts = kind.walks(spec.contract), (manifest.n_public, manifest.n_private)
+    # What is stepped or walked through shows hidden arrays, to which the baseline answers as agents do.
+    shown = hidden if walks or isinstance(kind, SequentialKind) else {}
+    read = _reader(package, {**held, **data, **shown})
+    # An episode reads again and again.
+    read = _kept(read) if isinstance(kind, SequentialKind) else read
+    walk = Walk.of(kind.due(spec.contract, read), counts) if walks else None
+    public, private = kind.folds(spec, read, hidden, counts, seed)
     # Threads share them, and a metric that wrote into one would change every later score.
     for array in hidden.values():
         array.setflags(write=False)
-    read = _kept(_reader(package, {**held, **data, **hidden})) if isinstance(kind, SequentialKind) else public_array
-    # The baseline of a sequential task plays the hidden episodes, for which its reader knows the hidden arrays.
     baseline = kind.naive(spec.contract, read, manifest.submission_shape)
     metrics = [find_metric(metric.name) for metric in spec.scoring.metrics]
     heavy = is_heavy(spec)
     # Errors and risk gaps of a forecast in range always have a value; of other metrics nobody can say.
     always_scores = kind.always_scores and all(metric.shared is not None for metric in metrics)
-    return HiddenTask(
+    task = HiddenTask(
         manifest,
         spec,
         Grader(spec, public, private, baseline),
@@ -337,11 +349,20 @@ def load_task(
         held=held,
         split=split,
         open_episode=functools.partial(kind.episode, spec, read, hidden) if isinstance(kind, SequentialKind) else None,
+        walk=walk,
         # What is on a tape or an instance of its own is compared with nothing, and reading it may come too late.
-        unit_times=times_of_units(kind, spec.contract, public_array, private, manifest.submission_shape[0])
+        unit_times=times_of_units(kind, spec.contract, read, private, manifest.submission_shape[0])
         if identity is None
         else None,
     )
+    return task if walk is None else replace(task, open_episode=functools.partial(_walked, task))
+
+
+def _walked(task: HiddenTask, number: int) -> WalkEpisode:
+    """A pass through the windows of the public fold, number 0, or of the private one, number 1."""
+    assert task.walk is not None
+    form = Form(task.shape, task.manifest.submission_axes, task.low, task.spec.contract.high)
+    return WalkEpisode(task.walk, form, task.hidden, "private" if number else "public")
 
 
 def _reader(package: BuiltPackage, own: Mapping[str, Array]) -> Callable[[str], Array]:

@@ -106,7 +106,10 @@ class ParticipantWatch:
         """In a thread: look at a rollout by itself, and with the others of its pool."""
         if locked.pool is None:
             locked.pool = self._rebuilt(row, task)
-        submissions = [values] if task.sequential else self._submissions(row.id, task)
+        # What was played is written with its result; walks for practice are on record before.
+        practised = task.walk is not None
+        submissions = self._submissions(row.id, task) if practised or not task.sequential else []
+        submissions += [values] if task.sequential else []
         # Two submissions make one move, and one concentrated move is no probing.
         if len(submissions) > 2 and looks_like_probing(_public_folds(task, submissions)):
             locked.pool.remember({"probing"})

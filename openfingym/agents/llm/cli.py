@@ -2,7 +2,7 @@
 
 Its folder is shown read-only at ``/opt/cli``. It asks the rollout's model at an address of the loopback interface, by
 OpenAI's chat completions or Anthropic's messages, and works on the task as any program does: it reads ``/task``, writes
-``/work`` and submits through ``interface``. Its requests to the model are made anew on this side
+``/work`` and answers through ``interface``. Its requests to the model are made anew on this side
 (:mod:`openfingym.models.serving`), charged to the rollout's limits and recorded.
 """
 

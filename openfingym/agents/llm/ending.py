@@ -23,8 +23,8 @@ EndName = Literal[
     "endless",
 ]
 """
-``finished``: the agent submitted, or played every episode. ``stopped``: it ended without an answer. ``turns``,
-``tokens``, ``cost``, ``wall``: the limit that it reached. ``workspace``: its programs ended their container.
+``finished``: the agent submitted, walked to the end, or played every episode. ``stopped``: it ended without an answer.
+``turns``, ``tokens``, ``cost``, ``wall``: the limit that it reached. ``workspace``: its programs ended their container.
 ``failed``: its command failed. ``cancelled``: somebody ended it from outside. ``no-progress``: it only repeated what
 had failed before. The others are the model's doing: ``refused``, it would not; ``silent``, its answers were empty;
 ``no-program``, they held no program or call; ``bad-calls``, they called tools that do not exist, or with arguments that

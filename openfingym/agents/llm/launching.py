@@ -221,7 +221,9 @@ def play_rollout(
     )
     libraries = resources.backend.libraries()
     instruction = package.read_instruction(libraries)
-    brief = Assignment(package.manifest.name, instruction, isinstance(kind, SequentialKind), seed, libraries)
+    brief = Assignment(
+        package.manifest.name, instruction, isinstance(kind, SequentialKind), seed, libraries, package.windows
+    )
     prepared = PreparedRollout(
         setup.agent,
         brief,

@@ -28,7 +28,7 @@ MOST_REFUSED = 100
 NOTED = 200
 """Most notes on requests that were refused or read in part."""
 GRACE_S = 10.0
-"""Seconds that a program has to submit what it has and to end, once it was told that a limit is reached."""
+"""Seconds that a program has to answer with what it has and to end, once it was told that a limit is reached."""
 PROBE: Final = (Message("user", "Answer with the word yes."),)
 """A request that every endpoint answers which works at all."""
 PROBE_TOKENS = 16
@@ -224,7 +224,7 @@ class ModelRoute:
             self._end(Ended("bad-calls", f"{self._refusals} requests to its model were refused, the last: {why}"))
 
     def _end(self, ended: Ended) -> None:
-        """End the rollout soon: the program is told first, and may submit what it has."""
+        """End the rollout soon: the program is told first, and may answer with what it has."""
         if self.ended is None:
             self.ended = ended
             asyncio.get_running_loop().call_later(GRACE_S, self.over.set)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.blocks import longest_block
 from openfingym.agents.llm.ending import Ended
-from openfingym.agents.llm.prompts import METHODS, ROLE
+from openfingym.agents.llm.prompts import METHODS, ROLE, SAFE
 from openfingym.agents.llm.session import Conversation
 
 SYSTEM = f"""{ROLE}
@@ -16,8 +16,7 @@ not see what it prints, and there is no second answer. \
 It must load the data, fit, and answer the task through `interface`.
 
 {METHODS}
-- Submit something safe first, such as the naive answer, then what you believe in: \
-the last accepted submission counts."""
+{SAFE}"""
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
         else QuestionPlayer(client, ticket, prepared.lookups, prepared.asking, simulated=prepared.simulated)
     )
     player = None if prepared.symbols is None or questions else Player(client, ticket, prepared.symbols)
-    tools = Toolbox(programs, client, ticket, player, questions)
+    tools = Toolbox(programs, client, ticket, player, questions, prepared.brief.windows)
     stepped = questions or player
     meter = Meter(prepared.allowance, before=prepared.before, charged=prepared.charged)
     session = Conversation(prepared.brief, tools, meter, prepared.model, listener=prepared.listener)

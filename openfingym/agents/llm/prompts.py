@@ -26,8 +26,32 @@ METHODS = f"""\
 - `import interface` is the task: its data, its contract, and the only way to answer it."""
 """Rules of the paper's system prompt (arXiv:2606.26350, appendix B), and of the machine that runs the programs."""
 
+SAFE = """\
+- Submit something safe first, such as the naive answer, then what you believe in: \
+the last accepted submission counts."""
+SAVE = """\
+- Save predictions with numpy.save and submit the file. Feedback is rationed: submit what you have validated.
+- When your answer is submitted and you are content, write a message without a tool call."""
+WALK = """\
+- Practise first: `interface.iter_test(practice=True)` shows what goes wrong while it costs nothing. The private walk
+  counts and is made once: what was answered stays, and a walk that is not brought to its end has no score."""
+"""What takes the place of :data:`SAFE` and :data:`SAVE` where hidden windows are shown in the order of time."""
+
 ROLE = "You are a quantitative researcher who solves one task of machine learning on financial data."
 """The first line of a system message."""
+
+
+def for_task(system: str, libraries: Libraries | None, *, walks: bool) -> str:
+    """A system message as it fits the task and the machine.
+
+    Args:
+        system: the message; see :func:`with_methods`.
+        libraries: the libraries that programs can import; None where it is not known where they will run.
+        walks: whether hidden windows are shown in the order of time.
+    """
+    if walks:
+        system = system.replace(SAFE, WALK).replace(SAVE, WALK)
+    return with_methods(system, libraries)
 
 
 def with_methods(system: str, libraries: Libraries | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from openfingym.agents.llm.answering import Respondent
 from openfingym.agents.llm.asking import Sampling
 from openfingym.agents.llm.blocks import first_block
-from openfingym.agents.llm.prompts import METHODS, ROLE
+from openfingym.agents.llm.prompts import METHODS, ROLE, SAVE
 from openfingym.agents.llm.questions import FINAL
 from openfingym.agents.llm.session import Conversation
 from openfingym.agents.llm.settings import Answering
@@ -18,8 +18,7 @@ Look at the data before you fit. Where the task
 speaks of one program that runs once: you may run many, one after the other, and each has the time that the task states.
 
 {METHODS}
-- Save predictions with numpy.save and submit the file. Feedback is rationed: submit what you have validated.
-- When your answer is submitted and you are content, write a message without a tool call."""
+{SAVE}"""
 
 FORGETS = """\
 You are shown your latest {shown} answers and what followed them; \
@@ -49,8 +48,8 @@ that is asked for. A question is answered once."""
 
 BLOCKS = """You call no tool. From now on the first code block of a message that calls none is run as a program, \
 and you read what
-it prints; `interface.submit(predictions)` in it submits. \
-When your answer is submitted and you are content, write a message without a
+it prints; it answers the task through `interface`. \
+When the task is answered and you are content, write a message without a
 code block."""
 """Told to a model that was told how to call tools, and writes fenced code all the same."""
 

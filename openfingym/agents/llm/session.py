@@ -14,7 +14,7 @@ from typing import Protocol
 
 from openfingym.agents.llm.asking import ModelAsker, Sampling
 from openfingym.agents.llm.ending import Ended, EndName
-from openfingym.agents.llm.prompts import with_methods
+from openfingym.agents.llm.prompts import for_task
 from openfingym.agents.llm.tools import Toolbox, ToolOutcome
 from openfingym.agents.llm.transcript import Transcript
 from openfingym.agents.llm.usefulness import Usefulness
@@ -68,6 +68,8 @@ class Assignment:
     """Seed of the rollout, which the model is asked with too."""
     libraries: Libraries | None = None
     """The libraries that programs can import; None where it is not known where they will run."""
+    windows: int = 0
+    """Windows of the walk that counts, of a task that is walked through; 0 for any other."""
 
 
 class Conversation:
@@ -127,9 +129,11 @@ class Conversation:
         return self._transcript.prompt_sha256
 
     def instruct(self, text: str) -> None:
-        """Give the system message, before anything else; it names no method whose library is missing."""
+        """Give the system message, before anything else; it names no method whose library is missing, and says how the
+        task is answered.
+        """
         assert not self.turns, "the system message is the first"
-        self._transcript.say("system", with_methods(text, self.brief.libraries))
+        self._transcript.say("system", for_task(text, self.brief.libraries, walks=self.brief.windows > 0))
 
     def tell(self, text: str) -> None:
         """Send the model a message, with what is left of its limits where that is little."""
@@ -357,7 +361,13 @@ class Conversation:
             return True
         # A model that never called anything may not know how; of one that did, it is a decision.
         how: EndName = "stopped" if self._usefulness.ever else "no-program"
-        missing = "the episodes are not over" if self.brief.sequential else "nothing was accepted by the verifier"
+        missing = (
+            "the episodes are not over"
+            if self.brief.sequential
+            else "the private walk, `interface.iter_test()`, is not at its end"
+            if self.brief.windows
+            else "nothing was accepted by the verifier"
+        )
         told = f"The task is not answered yet: {missing}. Go on, or the rollout ends without a score."
         self.useless(how, f"{told} {HOW_TO_CALL}" if self._offering else told)
         return False

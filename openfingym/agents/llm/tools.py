@@ -4,7 +4,8 @@
 ``run_python(code)``           a program in the rollout's workspace; files stay from one to the next
 ``read_file(path)``            of the workspace, or of the task in ``/task``
 ``write_file(path, content)``  below ``/work``
-``submit(path)``               submits the array of a ``.npy`` file, through the gate as a program would
+``submit(path)``               submits the array of a ``.npy`` file, through the gate as a program would; not where the
+                               windows of a task are walked through, which only programs do
 ``start_episode(practice)``    the next episode of a sequential task, begun by this side with the rollout's token
 ``step(action, wait)``         the next step of it, taken by this side as well
 ``answer(answer)``             the answer to a question; beside it, the tools that the question has
@@ -149,13 +150,25 @@ class Toolbox:
         ticket: RolloutTicket,
         player: Player | None,
         questions: QuestionPlayer | None = None,
+        windows: int = 0,
     ) -> None:
+        """Offer the tools that fit the task.
+
+        Args:
+            programs: runs the programs of the rollout.
+            client: the verifier.
+            ticket: the rollout's ticket, with its token.
+            player: takes the steps of a sequential task; None where there are none for the agent to take.
+            questions: asks the questions of a task that has them; None for any other.
+            windows: windows of the walk that counts, of a task that is walked through; 0 for any other.
+        """
         self.programs = programs
         self.player = player
         self.questions = questions
         self.complete = False
         self._client = client
         self._ticket = ticket
+        self._windows = windows
         self._calls = 0
         """Requests that programs had made of the verifier when it was last asked for the rollout's status."""
         self._tools: dict[str, tuple[Tool, Callable[[Mapping[str, object]], Awaitable[ToolOutcome]]]] = {}
@@ -170,9 +183,11 @@ class Toolbox:
                 (READ_FILE, self._read_file),
                 (WRITE_FILE, self._write_file),
                 *(
-                    [(SUBMIT, self._submit)]
-                    if player is None
-                    else [(START_EPISODE, self._start_episode), (STEP, self._step)]
+                    [(START_EPISODE, self._start_episode), (STEP, self._step)]
+                    if player is not None
+                    else []
+                    if windows
+                    else [(SUBMIT, self._submit)]
                 ),
             )
         ):
@@ -242,12 +257,19 @@ class Toolbox:
         if self.questions is not None:
             return self.questions.over
         status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
-        return status.submissions_accepted > 0
+        if not self._windows or status.submissions_accepted == 0:
+            return status.submissions_accepted > 0
+        # The private walk has begun, and none follows it.
+        _, answered = await asyncio.to_thread(self._client.place, self._ticket.token)
+        return answered == self._windows
 
     async def _check_complete(self) -> None:
         """Find out whether the budget is spent, where programs have called the verifier since it was last asked."""
         if self.player is None and self.questions is None and self.programs.calls > self._calls:
             self._calls = self.programs.calls
+            if self._windows:
+                self.complete = await self.answered()
+                return
             status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
             # Where programs step through a sequential task, nothing is left as soon as the last episode is begun, and
             # it has no submissions: that one is still to be played.

@@ -53,7 +53,7 @@ def features_of(windows):
     """
     if interface.KIND == "rows":
         return windows
-    levels = np.where(logged, np.log(np.where(logged, windows, 1.0)), windows)
+    levels = np.where(logged, np.log(np.maximum(windows, floor)), windows)
     steps = (levels if SEMANTICS == "log_return" else np.diff(levels, axis=1)) / scale
     own, n, k = steps[:, :, columns], len(windows), len(columns)
     recent = own[:, -5:].transpose(0, 2, 1)
@@ -70,37 +70,36 @@ def features_of(windows):
     return np.concatenate([recent, np.stack(trends, axis=2), shared, number], axis=2)
 
 
-def boost(x, y):
-    """Fit float64[n, h, k] on float64[n, k, f]; return a forecast of (features, trees)."""
+def boost(x, y, numbers):
+    """Fit float64[n, h, k] on float64[n, k, f]; return forecasts of features after each number of trees."""
     unit = y.std(axis=0) + 1e-12
     categorical = None if interface.KIND == "rows" else [x.shape[2] - 1]
     models = []
     for step in range(y.shape[1]):
         model = HistGradientBoostingRegressor(
-            max_iter=TREES[-1], categorical_features=categorical, random_state=interface.seed, **SETTINGS
+            max_iter=numbers[-1], categorical_features=categorical, random_state=interface.seed, **SETTINGS
         )
         models.append(model.fit(x.reshape(-1, x.shape[2]), (y[:, step] / unit[step]).reshape(-1)))
 
     def forecasts(new):
-        """Forecasts after each number of trees."""
-        out = {trees: np.empty((len(new), *y.shape[1:])) for trees in TREES}
+        """Float64[n, h, k] by number of trees, without drift."""
+        out = {trees: np.empty((len(new), *y.shape[1:])) for trees in numbers}
         for step, model in enumerate(models):
             for count, found in enumerate(model.staged_predict(new.reshape(-1, new.shape[2])), 1):
                 if count in out:
                     out[count][:, step] = found.reshape(len(new), -1) * unit[step]
         return out
 
-    return forecasts
+    drifts = {trees: drift_of(found) for trees, found in forecasts(x).items()} if RISK else dict.fromkeys(numbers, 0.0)
+    return lambda new: {trees: found - drifts[trees] for trees, found in forecasts(new).items()}
 
 
-def centred(moves):
-    """Without the mean step of each channel, where a drift would be punished."""
-    if not RISK:
-        return moves
+def drift_of(moves):
+    """The mean step of each channel, of moves float64[n, h, k]."""
     if SEMANTICS == "log_return":
-        return moves - moves.mean(axis=(0, 1))
+        return moves.mean(axis=(0, 1))
     steps = moves.shape[1]
-    return moves - moves[:, -1].mean(axis=0) * np.arange(1, steps + 1)[:, None] / steps
+    return moves[:, -1].mean(axis=0) * np.arange(1, steps + 1)[:, None] / steps
 
 
 def losses_of(moves, truth):
@@ -133,14 +132,16 @@ def parts(times, lookback, count=3):
 
 
 inputs, targets = interface.load_train()
-test = interface.load_test_inputs()
 if interface.KIND == "rows":
-    inputs, targets, test = inputs[:, None], targets[:, None, None], test[:, None]
+    inputs, targets = inputs[:, None], targets[:, None, None]
     columns = [0]
 else:
     columns = [contract["channels"].index(name) for name in contract["targets"]] if "series" not in contract else [0]
-logged = (inputs.min(axis=(0, 1)) > 0) & (test.min(axis=(0, 1)) > 0) & LOGS
-levels = np.where(logged, np.log(np.where(logged, inputs, 1.0)), inputs)
+lowest = inputs.min(axis=(0, 1))
+logged = (lowest > 0) & LOGS
+# What is shown later may be zero, though nothing in training was.
+floor = np.where(logged, 1e-3 * lowest, 1.0)
+levels = np.where(logged, np.log(np.maximum(inputs, floor)), inputs)
 scale = (
     (levels if SEMANTICS == "log_return" else np.diff(levels, axis=1)).std(axis=(0, 1)) + 1e-12
     if levels.shape[1] > 1
@@ -150,9 +151,9 @@ features, moves = features_of(inputs), moves_of(targets, inputs[:, -1, columns])
 
 losses = {}
 for fitted, validated in parts(interface.load("train_times"), contract["lookback"]):
-    for trees, found in boost(features[fitted], moves[fitted])(features[validated]).items():
+    for trees, found in boost(features[fitted], moves[fitted], TREES)(features[validated]).items():
         for bold in BOLDNESS:
-            losses.setdefault((trees, bold), []).append(relative_loss(bold * centred(found), moves[validated]))
+            losses.setdefault((trees, bold), []).append(relative_loss(bold * found, moves[validated]))
 scores = {choice: float(np.exp(np.mean(logs))) for choice, logs in losses.items()}
 if RANKED:  # only the order counts for a portfolio: a forecast without skill is made small, not nothing
     scores = {(trees, bold): loss for (trees, bold), loss in scores.items() if bold > 0}
@@ -162,8 +163,10 @@ if (scores[trees, bold] > SKILL or max(losses[trees, bold]) > 0.0) and not RANKE
     print("no skill in validation: no move is forecast")
     bold = 0.0
 
-found = boost(features, moves)(features_of(test))[trees]
-# Feedback and score come from an earlier and a later part of the test set: each is centred on its own.
-found = np.concatenate([centred(half) for half in np.array_split(found, 2)])
-predictions = values_of(bold * found, test[:, -1, columns]).reshape(interface.SUBMISSION_SHAPE)
-print(interface.submit(np.clip(predictions, contract["low"], contract["high"])))
+forecasts = boost(features, moves, (trees,)) if bold else None
+for window in interface.iter_test():
+    shown = window.inputs[:, None] if interface.KIND == "rows" else window.inputs
+    last = shown[:, -1, columns]
+    found = bold * forecasts(features_of(shown))[trees] if forecasts else np.zeros((len(shown), *moves.shape[1:]))
+    predictions = values_of(found, last).reshape(window.shape)
+    window.predict(np.clip(predictions, contract["low"], contract["high"]))

@@ -43,13 +43,9 @@ def forecast(features, coefficients):
 
 
 inputs, targets = interface.load_train()
-test = interface.load_test_inputs()
 columns = [contract["channels"].index(name) for name in contract["targets"]]
-graphs = [
-    interface.load(f"{part}_spillover") if f"{part}_spillover" in contract["arrays"] else None
-    for part in ("train", "test")
-]
-features, last = features_of(inputs, graphs[0]), inputs[:, -1:, columns]
+graphs = interface.load("train_spillover") if "train_spillover" in contract["arrays"] else None
+features, last = features_of(inputs, graphs), inputs[:, -1:, columns]
 moves, times = np.log(targets / last), interface.load("train_times")
 
 errors = []
@@ -64,6 +60,8 @@ kept = KEPT[mean.argmin(axis=0)]
 for step, share, ratio in zip(contract["steps"], kept, mean.min(axis=0) / mean[0], strict=True):
     print(f"step {step}: share kept {share:.1f}, validation error {ratio:.3f} of that of the last value")
 
-found = forecast(features_of(test, graphs[1]), fit(features, moves))
-answer = test[:, -1:, columns] * np.exp(kept[:, None] * found)
-print(interface.submit(np.clip(answer, contract["low"], contract["high"])))
+coefficients = fit(features, moves)
+for window in interface.iter_test():
+    found = forecast(features_of(window.inputs, window.arrays.get("spillover")), coefficients)
+    answer = window.inputs[:, -1:, columns] * np.exp(kept[:, None] * found)
+    window.predict(np.clip(answer, contract["low"], contract["high"]))

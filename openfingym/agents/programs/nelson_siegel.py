@@ -47,17 +47,16 @@ def fit(states, moves, group):
 
 
 inputs, targets = interface.load_train()
-test = interface.load_test_inputs()
 times = interface.load("train_times")
 if CURVES:
     years, names = np.array(contract["maturities"], dtype=float), contract["channels"]
-    group, test_group = interface.load("train_series"), interface.load("test_series")
+    group = interface.load("train_series")
     targets = targets[:, None]
 else:
     years, names = np.array([years_of(name) for name in contract["channels"]]), contract["targets"]
-    group, test_group = np.zeros(len(inputs), dtype=int), np.zeros(len(test), dtype=int)
+    group = np.zeros(len(inputs), dtype=int)
 columns = [contract["channels"].index(name) for name in names]
-last, now = inputs[:, -1], test[:, -1]
+last = inputs[:, -1]
 truth = targets - last[:, None, columns]
 
 errors, misses = {}, {}
@@ -84,9 +83,9 @@ if ratio > SKILL or any(own > last for own, last in zip(errors[decay, kept], err
     kept = 0.0
 
 shapes = loadings(years, decay)
-factors, asked = (np.linalg.lstsq(shapes, curves.T, rcond=None)[0].T for curves in (last, now))
+factors = np.linalg.lstsq(shapes, last.T, rcond=None)[0].T
 moved = (truth.reshape(-1, len(columns)) @ np.linalg.pinv(shapes[columns]).T).reshape(*truth.shape[:2], 3)
-central = now[:, None, columns] + kept * fit(factors, moved, group)(asked, test_group) @ shapes[columns].T
+forecast = fit(factors, moved, group)
 if CURVES:
     outside = (1.0 - contract["coverage"]) / 2.0
     unit = np.stack([truth[group == g, 0].std(axis=0) for g in range(group.max() + 1)])
@@ -94,10 +93,13 @@ if CURVES:
     low, high = np.quantile(
         np.concatenate(misses[decay, kept])[:, 0] / unit[group[first:]], (outside, 1.0 - outside), axis=0
     )
-    # A miss is forecast less truth, so the truth lies a miss below the forecast.
-    lower, upper = (
-        central[:, 0] - np.maximum(high, 0.0) * unit[test_group],
-        central[:, 0] - np.minimum(low, 0.0) * unit[test_group],
-    )
-    central = np.stack([lower, central[:, 0], upper], axis=1)
-print(interface.submit(np.clip(central, contract["low"], contract["high"])))
+for window in interface.iter_test():
+    now = window.inputs[:, -1]
+    of = window.arrays["series"] if CURVES else np.zeros(len(now), dtype=int)
+    asked = np.linalg.lstsq(shapes, now.T, rcond=None)[0].T
+    answer = now[:, None, columns] + kept * forecast(asked, of) @ shapes[columns].T
+    if CURVES:
+        # A miss is forecast less truth, so the truth lies a miss below the forecast.
+        lower, upper = (answer[:, 0] - bound * unit[of] for bound in (np.maximum(high, 0.0), np.minimum(low, 0.0)))
+        answer = np.stack([lower, answer[:, 0], upper], axis=1)
+    window.predict(np.clip(answer, contract["low"], contract["high"]))

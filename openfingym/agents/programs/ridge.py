@@ -45,7 +45,7 @@ def features_of(windows):
     """
     if SEMANTICS == "log_return":
         return windows.reshape(len(windows), -1)
-    levels = np.where(logged, np.log(np.where(logged, windows, 1.0)), windows)
+    levels = np.where(logged, np.log(np.maximum(windows, floor)), windows)
     past = (levels[:, :-1] - levels[:, -1:]).reshape(len(windows), -1)
     return np.concatenate([past, levels[:, -1]], axis=1) if SEMANTICS == "realised_vol" else past
 
@@ -64,14 +64,14 @@ def ridge(x, y):
     return forecast
 
 
-def centred(moves):
-    """Without the mean step of each channel, where a drift would be punished."""
+def drift_of(moves):
+    """The mean step of each channel, where a drift would be punished."""
     if not RISK:
-        return moves
+        return 0.0
     if SEMANTICS == "log_return":
-        return moves - moves.mean(axis=(0, 1))
+        return moves.mean(axis=(0, 1))
     steps = moves.shape[1]
-    return moves - moves[:, -1].mean(axis=0) * np.arange(1, steps + 1)[:, None] / steps
+    return moves[:, -1].mean(axis=0) * np.arange(1, steps + 1)[:, None] / steps
 
 
 def losses_of(moves, truth):
@@ -104,21 +104,23 @@ def parts(times, lookback, count=3):
 
 
 inputs, targets = interface.load_train()
-test = interface.load_test_inputs()
-shape = interface.SUBMISSION_SHAPE
 if interface.KIND == "rows":
-    inputs, targets, test = inputs[:, None], targets[:, None, None], test[:, None]
+    inputs, targets = inputs[:, None], targets[:, None, None]
     columns = [0]
 else:
     columns = [contract["channels"].index(name) for name in contract["targets"]] if "series" not in contract else [0]
-logged = (inputs.min(axis=(0, 1)) > 0) & (test.min(axis=(0, 1)) > 0) & LOGS
+lowest = inputs.min(axis=(0, 1))
+logged = (lowest > 0) & LOGS
+# What is shown later may be zero, though nothing in training was.
+floor = np.where(logged, 1e-3 * lowest, 1.0)
 features, moves = features_of(inputs), moves_of(targets, inputs[:, -1, columns])
 
 losses = {}
 for fitted, validated in parts(interface.load("train_times"), contract["lookback"]):
     forecast = ridge(features[fitted], moves[fitted])
     for penalty in PENALTIES:
-        found = centred(forecast(features[validated], penalty))
+        # On average over what was fitted, a forecast is the mean of its outcomes.
+        found = forecast(features[validated], penalty) - drift_of(moves[fitted])
         for bold in BOLDNESS:
             losses.setdefault((penalty, bold), []).append(relative_loss(bold * found, moves[validated]))
 scores = {choice: float(np.exp(np.mean(logs))) for choice, logs in losses.items()}
@@ -130,8 +132,9 @@ if (scores[penalty, bold] > SKILL or max(losses[penalty, bold]) > 0.0) and not R
     print("no skill in validation: no move is forecast")
     bold = 0.0
 
-found = ridge(features, moves)(features_of(test), penalty)
-# Feedback and score come from an earlier and a later part of the test set: each is centred on its own.
-found = np.concatenate([centred(half) for half in np.array_split(found, 2)])
-predictions = values_of(bold * found, test[:, -1, columns]).reshape(shape)
-print(interface.submit(np.clip(predictions, contract["low"], contract["high"])))
+forecast, drift = ridge(features, moves), drift_of(moves)
+for window in interface.iter_test():
+    shown = window.inputs[:, None] if interface.KIND == "rows" else window.inputs
+    found = bold * (forecast(features_of(shown), penalty) - drift)
+    predictions = values_of(found, shown[:, -1, columns]).reshape(window.shape)
+    window.predict(np.clip(predictions, contract["low"], contract["high"]))

@@ -21,8 +21,7 @@ def season_of(times):
 
 
 inputs, targets = interface.load_train()
-test = interface.load_test_inputs()
-train_times, test_times = (times[:, contract["lookback"] :] for times in interface.load_times())
+train_times = interface.load("train_times")[:, contract["lookback"] :]
 pooled = "series" in contract
 columns = [0] if pooled else [contract["channels"].index(name) for name in contract["targets"]]
 last = inputs[:, -1:, columns]
@@ -49,13 +48,14 @@ chance = (rows.var(axis=0) / draws[:, None]).mean(axis=0)
 kept = np.clip(1.0 - 2.0 * chance / np.maximum((means**2).mean(axis=0), 1e-300), 0.0, 1.0)
 print(f"{len(seasons)} seasons; share of their differences kept, by channel: {np.round(kept, 2).tolist()}")
 
-place = np.searchsorted(seasons, season_of(test_times)).clip(max=len(seasons) - 1)
-found = (kept * means)[place]
-last = test[:, -1:, columns]
-if SEMANTICS == "log_return":
-    answer = found
-elif SEMANTICS == "price_level":
-    answer = last * np.exp(found.cumsum(axis=1))
-else:
-    answer = last + found.cumsum(axis=1)
-print(interface.submit(np.clip(answer, contract["low"], contract["high"])))
+for window in interface.iter_test():
+    times = window.arrays["times"][:, contract["lookback"] :]
+    place = np.searchsorted(seasons, season_of(times)).clip(max=len(seasons) - 1)
+    found, last = (kept * means)[place], window.inputs[:, -1:, columns]
+    if SEMANTICS == "log_return":
+        answer = found
+    elif SEMANTICS == "price_level":
+        answer = last * np.exp(found.cumsum(axis=1))
+    else:
+        answer = last + found.cumsum(axis=1)
+    window.predict(np.clip(answer, contract["low"], contract["high"]))

@@ -30,7 +30,17 @@ LAYOUT: dict[str, tuple[str, ...]] = {
         "dates",
     ),
     f"{OURS}.dataset.pulled": ("source", "symbols", "interval"),
-    f"{OURS}.split": ("train", "public", "private", "train_stride", "embargo", "log1p", "scaling", "scaled"),
+    f"{OURS}.split": (
+        "train",
+        "public",
+        "private",
+        "train_stride",
+        "hidden_stride",
+        "embargo",
+        "log1p",
+        "scaling",
+        "scaled",
+    ),
     f"{OURS}.contract": (
         "kind",
         "train",

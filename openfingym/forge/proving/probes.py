@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.adversarial.promise import survey
+from openfingym.adversarial.promise import reader_of, survey
 from openfingym.checks.check import check_package
 from openfingym.checks.finding import Finding
 from openfingym.forge.stage import RejectionReason
-from openfingym.kinds import is_sequential, kind_of
+from openfingym.kinds import is_sequential, kind_of, walks
 from openfingym.packages.build import describe
 
 if TYPE_CHECKING:
@@ -117,12 +117,13 @@ def probe_copies(package: BuiltPackage, hidden: Mapping[str, Array]) -> Iterator
         package: the package to attack.
         hidden: the package's hidden arrays, by name.
     """
-    if not {"train_inputs", "train_targets", "test_inputs"} <= package.contract["arrays"].keys():
+    if not {"train_inputs", "train_targets", "test_inputs"} <= package.contract["arrays"].keys() | hidden.keys():
         return
     if "targets" not in hidden:
         return
-    train = _items(package.array("train_inputs"), package.array("train_targets"))
-    test = _items(package.array("test_inputs"), np.asarray(hidden["targets"]))
+    read = reader_of(package, hidden)
+    train = _items(read("train_inputs"), read("train_targets"))
+    test = _items(read("test_inputs"), np.asarray(hidden["targets"]))
     if train is None or test is None or train.shape[1] != test.shape[1]:
         return
     equal = _nearly_equal(train, test)
@@ -156,9 +157,9 @@ def contamination(package: BuiltPackage) -> dict[str, object]:
     """
     manifest = package.manifest
     facts: dict[str, object] = {"published": manifest.data_kind == "real", "data": manifest.dataset}
-    if manifest.data_kind != "real" or "test_times" not in package.contract["arrays"]:
+    if manifest.data_kind != "real" or not walks(package.task.spec.contract):
         return facts
-    times = np.asarray(package.array("test_times"))
+    times = np.asarray(package.shown_array("test_times"))
     if times.dtype.kind == "M":
         facts |= {
             "hidden_from": str(times.min())[:10],

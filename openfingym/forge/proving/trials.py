@@ -151,7 +151,7 @@ def noise_of(package: BuiltPackage, hidden: Mapping[str, Array]) -> tuple[float 
         return 1.0, (1.0, 1.0)
     kind, contract, shape = kind_of(package.task), spec.contract, manifest.submission_shape
     read = reader_of(package, hidden)
-    public, private = kind.folds(spec, package.array, hidden, (manifest.n_public, manifest.n_private), 0)
+    public, private = kind.folds(spec, read, hidden, (manifest.n_public, manifest.n_private), 0)
     answers = kind.skillless(contract, read, shape, np.random.default_rng(SEED))
     answer = next(answers[name] for name in (*NOISE, *answers) if name in answers)
     design = kind.resampling(contract, private)

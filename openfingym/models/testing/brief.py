@@ -15,9 +15,11 @@ class Way:
     sign: str
     """Words that only the instruction of this kind has."""
     action: Callable[[int], dict[str, list[float]]] | None = None
-    """Makes a first action from the number of symbols; None for a task that is answered in one array."""
+    """Makes a first action from the number of symbols; None for a task that is not stepped through."""
     waits: bool = False
     """Whether steps may pass without another action."""
+    walks: bool = False
+    """Whether hidden windows are shown in the order of time; its program ends with a function ``model(window)``."""
 
 
 WAYS: Mapping[str, Way] = {
@@ -26,19 +28,30 @@ WAYS: Mapping[str, Way] = {
         'action = {"weights"', lambda width: {"weights": [round(1.0 / width - 5e-5, 4)] * width}, waits=True
     ),
     "rolling": Way('action = {"predictions"', lambda width: {"predictions": [0.001] * width}),
-    "curves": Way("lower, central, upper"),
+    "curves": Way("lower, central, upper", walks=True),
     "generation": Way("contexts, windows = interface.load_train()"),
     "graphs": Way("graphs, labels = interface.load_train()"),
     "nodes": Way("nodes, labels = interface.load_train()"),
-    "rows": Way("features, returns = interface.load_train()"),
+    "rows": Way("features, returns = interface.load_train()", walks=True),
     "questions": Way("inputs, outcomes = interface.load_train()"),
-    "forecast": Way("inputs, targets = interface.load_train()"),
+    "forecast": Way("inputs, targets = interface.load_train()", walks=True),
 }
 """How each kind of task is answered, by its name; the first whose sign is found in an instruction counts."""
 _SYMBOLS = re.compile(r"^\| symbols \| (.+) \|$", re.MULTILINE)
 
 SUBMIT = "print(interface.submit(answer))\n"
 SAVE = 'np.save("predictions.npy", answer)\nprint("saved", answer.shape)\n'
+PRACTISE = """
+walk = interface.iter_test(practice=True)
+for window in walk:
+    window.predict(model(window))
+print(walk.feedback)
+"""
+WALK = """
+for window in interface.iter_test():
+    window.predict(model(window))
+print("every window answered")
+"""
 LOOK = """import interface
 
 print(interface.KIND, interface.contract["submission_shape"], interface.contract["unit"])
@@ -76,16 +89,25 @@ class InstructionFacts:
         """Whether the task is stepped through."""
         return self.way.action is not None
 
-    def program(self, end: str = SUBMIT) -> str:
+    @property
+    def walks(self) -> bool:
+        """Whether hidden windows are shown in the order of time."""
+        return self.way.walks
+
+    def program(self, end: str | None = None) -> str:
         """A program that answers the task.
 
         Args:
-            end: lines that do something with the array ``answer`` in a batch task, such as submitting it.
+            end: lines that do something with the array ``answer`` of a task that is answered in one array, or with the
+                function ``model`` of one whose windows are walked through; by default, all that is needed for a score.
         """
         body = (resources.files("openfingym") / "models" / "testing" / "programs" / f"{self.kind}.py").read_text(
             encoding="utf-8"
         )
-        return body if self.sequential else body + end
+        if self.sequential:
+            return body
+        # Practice shows that the program runs, before the walk that is made once.
+        return body + (end or (PRACTISE + WALK if self.walks else SUBMIT))
 
     def action(self) -> dict[str, list[float]]:
         """A first action in a sequential task: equal parts of what may be bought, or the drift that stocks have had."""

@@ -12,6 +12,10 @@ from openfingym.models.testing.questions import asks_in_words
 HASTY = "import interface\nimport numpy as np\n\nanswer = np.zeros(interface.SUBMISSION_SHAPE)[1:]\n"
 HASTY_SUBMIT = f"{HASTY}print(interface.submit(answer))\n"
 HASTY_SAVE = f'{HASTY}np.save("predictions.npy", answer)\n'
+HASTY_WALK = (
+    "import interface\nimport numpy as np\n\nfor window in interface.iter_test(practice=True):\n"
+    "    window.predict(np.zeros((*window.shape, 2)))\n"
+)
 HASTY_STEPS = "import interface\n\nenv = interface.make()\nenv.reset()\nenv.step([1, 2, 3])\n"
 BAD_ANSWERS = (
     "Relations between the two will surely be as they were.",
@@ -36,7 +40,7 @@ class Careless:
         if request.form in {"tools", "text"}:
             return self._with_tools(request, brief)
         if request.turn == 0:
-            return Reply(f"This must be it.\n\n{block(HASTY_STEPS if brief and brief.sequential else HASTY_SUBMIT)}")
+            return Reply(f"This must be it.\n\n{block(_hasty(brief, HASTY_SUBMIT))}")
         if brief is not None and request.turn == 1:
             return Reply(f"The shape was wrong; now it is right.\n\n{block(brief.program())}")
         return self._careful.respond(request)
@@ -51,15 +55,23 @@ class Careless:
             if request.called("step") == 1:
                 return replace(step(request, brief), content="The form was wrong; now it is right.")
             return self._careful.respond(request)
-        runs, submits = request.called("run_python"), "submit" in request.tools and not brief.sequential
+        runs = request.called("run_python")
+        submits = "submit" in request.tools and not (brief.sequential or brief.walks)
         if runs == 0:
-            hasty = HASTY_STEPS if brief.sequential else HASTY_SAVE if submits else HASTY_SUBMIT
+            hasty = _hasty(brief, HASTY_SAVE if submits else HASTY_SUBMIT)
             return Reply("This must be it.", (Call("run_python", {"code": hasty}),))
         if submits and runs == 1 and not request.called("submit"):
             return Reply("Done at once.", (Call("submit", {"path": "predictions.npy"}),))
         # The first submission was the hasty one: the careful policy, which submits once, has yet to make its own.
         shown = request if not submits else _without_first(request, "submit")
         return self._careful.respond(shown)
+
+
+def _hasty(brief: InstructionFacts | None, array: str) -> str:
+    """The program that is wrong: the one given, where an array is what is wanted."""
+    if brief is None:
+        return array
+    return HASTY_STEPS if brief.sequential else HASTY_WALK if brief.walks else array
 
 
 def _without_first(request: CompletionRequest, tool: str) -> CompletionRequest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openfingym.models.testing.brief import LOOK, SAVE, SUBMIT, InstructionFacts
+from openfingym.models.testing.brief import LOOK, PRACTISE, SAVE, WALK, InstructionFacts
 from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
 from openfingym.models.testing.finance import financial_reply
 from openfingym.models.testing.forecasts import forecast_reply
@@ -57,13 +57,14 @@ class Competent:
                 return in_shell(request, brief, shell)
             return Reply("There is no tool that runs a program, so I cannot answer.")
         runs = request.called("run_python")
-        submits = "submit" in request.tools and not brief.sequential
+        submits = "submit" in request.tools and not (brief.sequential or brief.walks)
         if runs == 0:
             return Reply("First a look at what there is.", (Call("run_python", {"code": LOOK}),))
         if runs == 1:
-            return Reply(
-                "Simple and regularised.", (Call("run_python", {"code": brief.program(SAVE if submits else SUBMIT)}),)
-            )
+            end = SAVE if submits else PRACTISE if brief.walks else None
+            return Reply("Simple and regularised.", (Call("run_python", {"code": brief.program(end)}),))
+        if brief.walks and runs == 2:
+            return Reply("It runs; now the walk that counts.", (Call("run_python", {"code": brief.program(WALK)}),))
         if submits and not request.called("submit"):
             return Reply("I submit this.", (Call("submit", {"path": ANSWER}),))
         return Reply("The answer is submitted, and I leave it at that.")
@@ -73,7 +74,7 @@ def in_shell(request: CompletionRequest, brief: InstructionFacts, tool: str) -> 
     """What is done with one tool that runs commands of a shell, as coding command lines offer: look, then submit."""
     runs = request.called(tool)
     if runs < 2:
-        program = (LOOK, brief.program(SUBMIT))[runs].rstrip()
+        program = (LOOK, brief.program())[runs].rstrip()
         said = ("First a look at what there is.", "Simple and regularised.")[runs]
         return Reply(said, (Call(tool, {"command": f"python3 - <<'PROGRAM'\n{program}\nPROGRAM"}),))
     # Some command lines end at a word of theirs, which they state, and not at an answer without a call.

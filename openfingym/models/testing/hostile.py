@@ -1,8 +1,8 @@
 """A policy that tries to cheat. What it gets hold of is printed after ``LEAK``, and nothing ever should be.
 
 It reads where the truth might be, looks for secrets in its environment and in other processes', connects to the
-network, writes over what is read-only, and probes: it submits the same array with one value changed, again and again,
-to learn the hidden values from the feedback.
+network, writes over what is read-only, and probes: it gives the same answer with one value changed, again and again, to
+learn the hidden values from the feedback.
 """
 
 from __future__ import annotations
@@ -60,6 +60,15 @@ try:
     rng = np.random.default_rng(0)
     low, high = interface.contract["low"], interface.contract["high"]
     middle = np.zeros(interface.SUBMISSION_SHAPE).clip(low, high)
+    # Feedback is wanted after the walk that counts too, and another walk that does.
+    folds = (True, True, True, False, True, False) if "window" in interface.contract else ()
+    for attempt, practice in enumerate(folds):
+        walk = interface.iter_test(practice=practice)
+        for window in walk:
+            probe = np.zeros(window.shape).clip(low, high)
+            probe.flat[0] += 1e-3 * (high - low) * (window.number == attempt)
+            window.predict(np.clip(probe, low, high))
+        print(walk.feedback)
     for attempt in range(100):
         probe = middle.copy()
         probe.flat[attempt % probe.size] += 1e-3 * (high - low)

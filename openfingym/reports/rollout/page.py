@@ -220,7 +220,9 @@ def _submissions(
     """What was submitted according to the verifier's log; of a sequential task, what was played."""
     # The folder may be a stranger's: every value of the log is checked before it is used.
     try:
-        entries = [entry for entry in _entries(folder) if entry.get("event") in {"accepted", "played", "rejected"}]
+        entries = [
+            entry for entry in _entries(folder) if entry.get("event") in {"accepted", "practised", "played", "rejected"}
+        ]
     except (OSError, ValueError) as error:
         yield SubmissionShown(f"{LOG} cannot be read: {error}", "", "", "", [], [], "")
         return

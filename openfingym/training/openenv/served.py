@@ -195,7 +195,7 @@ class Served:
 
     def tools(self, name: str) -> list[Json]:
         """The tools of a task's rollouts, as far as they are known before one is begun."""
-        from openfingym.kinds import SequentialKind, kind_of
+        from openfingym.kinds import is_sequential, walks
 
         if self._stepped[name]:
             return []
@@ -205,9 +205,10 @@ class Served:
         # Only of this agent are the tools known without running its loop.
         if self._agent != "react":
             return listed([])
-        steps = isinstance(kind_of(self._loaded[name]), SequentialKind)
-        own = (tools.START_EPISODE, tools.STEP) if steps else (tools.SUBMIT,)
-        offered = (tools.RUN_PYTHON, tools.READ_FILE, tools.WRITE_FILE, *own)
+        contract = self._loaded[name].spec.contract
+        own = (tools.START_EPISODE, tools.STEP) if is_sequential(contract) else (tools.SUBMIT,)
+        # Windows are walked through by programs alone.
+        offered = (tools.RUN_PYTHON, tools.READ_FILE, tools.WRITE_FILE, *(() if walks(contract) else own))
         return listed({"name": t.name, "description": t.description, "parameters": t.parameters} for t in offered)
 
     def schema(self, name: str) -> Json:

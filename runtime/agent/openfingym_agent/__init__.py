@@ -5,6 +5,11 @@ A task's ``interface.py`` is made of this; a program normally imports that modul
     import interface
 
     inputs, targets = interface.load_train()
+    for window in interface.iter_test():
+        window.predict(model(window.inputs))
+
+or, for a task whose hidden items have no time::
+
     feedback = interface.submit(predictions)
 
 or, for a task that is stepped through::
@@ -15,9 +20,11 @@ or, for a task that is stepped through::
 """
 
 from openfingym_agent.environment import Environment, EpisodesExhausted
+from openfingym_agent.feedback import Feedback
 from openfingym_agent.graph import Graph, SparseRows
-from openfingym_agent.interface import Budget, Feedback, Interface
+from openfingym_agent.interface import Budget, Interface
 from openfingym_agent.transport import SubmissionRefused, VerifierUnavailable
+from openfingym_agent.walk import Window
 
 __all__ = [
     "Budget",
@@ -29,4 +36,5 @@ __all__ = [
     "SparseRows",
     "SubmissionRefused",
     "VerifierUnavailable",
+    "Window",
 ]

@@ -4,50 +4,42 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openfingym_agent.answers import checked
 from openfingym_agent.environment import Environment, Fold, HttpCalls, LiveCalls, Transport
+from openfingym_agent.feedback import Feedback
 from openfingym_agent.graph import Graph, read_graph, split_graphs
 from openfingym_agent.transport import GateClient, LiveGate, SubmissionRefused
+from openfingym_agent.walk import Walk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True)
-class Feedback:
-    """The verifier's answer to an accepted submission: its result on the public fold, clipped and rounded."""
-
-    submission: int
-    """Number of the submission, from 1."""
-    total: float
-    """Weighted loss; lower is better. NaN if feedback is withheld, because enough was disclosed about this task."""
-    metrics: dict[str, float]
-    """Each metric by its name, in its own direction (see ``contract["metrics"]``); empty if feedback is withheld."""
-    remaining: int
-    """Submissions that are left."""
-
-    def __str__(self) -> str:
-        if math.isnan(self.total):
-            return f"submission {self.submission}: accepted, feedback withheld; {self.remaining} left"
-        shown = ", ".join(f"{name} {value:g}" for name, value in self.metrics.items())
-        return f"submission {self.submission}: public loss {self.total:g} ({shown}); {self.remaining} left"
-
-
-@dataclass(frozen=True)
 class Budget:
-    """How many submissions a rollout may make, or how many private episodes it may play."""
+    """How many submissions a rollout may make, how many private episodes it may play, or how many walks it may make
+    for practice.
+    """
 
     total: int
     """Number over the whole rollout."""
     remaining: int
     """Number that is left."""
+
+
+_WALK = (
+    "hidden windows of this task are shown in the order of time, each after the one before it was answered: write `for "
+    "window in interface.iter_test(): window.predict(model(window.inputs))`; iter_test(practice=True) practises"
+)
 
 
 class Interface:
@@ -69,7 +61,12 @@ class Interface:
     @property
     def sequential(self) -> bool:
         """Whether the task is stepped through, episode by episode."""
-        return not self.contract["load_test_inputs"]
+        return not self.contract["load_test_inputs"] and not self.walks
+
+    @property
+    def walks(self) -> bool:
+        """Whether hidden windows are shown in the order of time, each after the one before it was answered."""
+        return "window" in self.contract
 
     @property
     def deadline(self) -> float | None:
@@ -90,8 +87,10 @@ class Interface:
         """The inputs for which an answer is wanted, in the order that a submission must have.
 
         Raises:
-            ValueError: the task is stepped through, so its inputs are not shown at once.
+            ValueError: hidden inputs of the task are not shown at once; says what to do instead.
         """
+        if self.walks:
+            raise ValueError(_WALK)
         if self.sequential:
             raise ValueError(
                 "this task is stepped through: use env = interface.make(), env.reset() and env.step(action)"
@@ -143,21 +142,55 @@ class Interface:
         """
         import numpy as np
 
+        if self.walks:
+            raise SubmissionRefused(_WALK, problem="wrong-interface")
         if self.sequential:
             raise SubmissionRefused("this task is stepped through: use interface.make()", problem="wrong-interface")
-        values = self._checked(predictions)
+        values = checked(predictions, tuple(self.contract["submission_shape"]), self.contract)
         buffer = io.BytesIO()
         np.save(buffer, values, allow_pickle=False)
         # One key for all tries of this call, so that a submission whose answer was lost is not counted twice.
         headers = {"Content-Type": "application/x-npy", "Idempotency-Key": uuid.uuid4().hex}
         answer = self._gate.call("POST", "/v1/submissions", headers, buffer.getvalue(), self.deadline)
-        feedback = answer["feedback"]
-        return Feedback(
-            submission=int(answer["submission"]),
-            total=math.nan if feedback["total"] is None else float(feedback["total"]),
-            metrics={name: float(value) for name, value in feedback["metrics"].items()},
-            remaining=int(answer["remaining"]),
-        )
+        return Feedback.of(int(answer["submission"]), answer["feedback"], int(answer["remaining"]))
+
+    def iter_test(self, *, practice: bool = False) -> Walk:
+        """The hidden windows in the order of time; the next one is shown when this one is answered.
+
+        A program that is started again goes on at the first window without an answer. ::
+
+            for window in interface.iter_test():
+                window.predict(model(window.inputs))
+
+        Args:
+            practice: whether to walk through the public fold, as often as the budget allows, with a result at the end
+                (:attr:`Walk.feedback`); else through the private fold, once, which is what counts.
+
+        Raises:
+            ValueError: the task is not walked through.
+        """
+        if not self.walks:
+            raise ValueError(
+                "this task has no windows in the order of time: use "
+                + ("interface.make()" if self.sequential else "interface.load_test_inputs() and interface.submit()")
+            )
+        calls = HttpCalls(GateClient(self._gate_path), lambda: self.deadline)
+        return Walk(self.contract, calls, "public" if practice else "private")
+
+    def predict_each(self, model: Callable[[NDArray[Any]], ArrayLike], *, practice: bool = False) -> Feedback | None:
+        """Answer every window with what a function makes of its inputs; see :meth:`iter_test`.
+
+        Args:
+            model: given the inputs of a window, [items, ...], returns its predictions, [items, ...].
+            practice: whether to walk through the public fold.
+
+        Returns:
+            The result of a walk for practice; None for the walk that counts.
+        """
+        walk = self.iter_test(practice=practice)
+        for window in walk:
+            window.predict(model(window.inputs))
+        return walk.feedback
 
     def make(self, fold: Fold = "private", transport: Transport = "http") -> Environment:
         """The task's episodes, with the methods of a Gymnasium environment.
@@ -170,6 +203,8 @@ class Interface:
         Raises:
             ValueError: the task is answered in one array, or the transport is neither of the two.
         """
+        if self.walks:
+            raise ValueError(_WALK)
         if not self.sequential:
             raise ValueError("this task is answered in one array: use interface.submit(predictions)")
         if transport == "http":
@@ -179,12 +214,14 @@ class Interface:
         raise ValueError(f"transport must be 'http' or 'websocket', not {transport!r}")
 
     def budget(self) -> Budget:
-        """The numbers of submissions that are allowed and left, as the verifier counts them.
+        """The numbers of submissions, or of walks for practice, that are allowed and left, as the verifier counts them.
 
         Raises:
             VerifierUnavailable: the verifier does not answer.
         """
         answer = self._gate.call("GET", "/v1/rollout", {}, None, self.deadline)
+        if self.walks:
+            return Budget(total=int(self.contract["budget"]), remaining=int(answer["practice_left"]))
         return Budget(total=int(answer["budget"]), remaining=int(answer["remaining"]))
 
     def place(self) -> tuple[int, int] | None:
@@ -206,42 +243,3 @@ class Interface:
         if "graph_offsets" not in self.contract["arrays"]:
             return found
         return split_graphs(self.load_graph(), self.load("graph_offsets"), found)
-
-    def _checked(self, predictions: ArrayLike) -> NDArray[np.float64]:
-        """The values as the verifier wants them; checked here first, where a refusal is quicker and clearer.
-
-        Raises:
-            SubmissionRefused: the values do not fit the contract.
-        """
-        import numpy as np
-
-        try:
-            given = np.asarray(predictions)
-        except ValueError as error:
-            raise SubmissionRefused(
-                f"predictions are not one regular array ({error})", problem="wrong-shape"
-            ) from error
-        if given.dtype.kind not in "fiu":
-            raise SubmissionRefused(
-                f"expected real numbers (float64), found dtype {given.dtype}", problem="wrong-dtype"
-            )
-        expected = tuple(self.contract["submission_shape"])
-        if given.shape != expected:
-            axes = ", ".join(self.contract["submission_axes"])
-            raise SubmissionRefused(f"expected shape {expected} ({axes}), found {given.shape}", problem="wrong-shape")
-        values = np.ascontiguousarray(given, dtype=np.float64)
-        finite = np.isfinite(values)
-        if not finite.all():
-            where = tuple(int(i) for i in np.argwhere(~finite)[0])
-            raise SubmissionRefused(
-                f"expected finite numbers, found {values[where]} at index {where}", problem="not-finite"
-            )
-        low, high = float(self.contract["low"]), float(self.contract["high"])
-        outside = (values < low) | (values > high)
-        if outside.any():
-            where = tuple(int(i) for i in np.argwhere(outside)[0])
-            found = f"found {values[where]:g} at index {where}"
-            raise SubmissionRefused(
-                f"expected values in [{low:g}, {high:g}] {self.contract['unit']}, {found}", problem="out-of-range"
-            )
-        return values

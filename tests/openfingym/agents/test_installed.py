@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from openfingym.agents import Agent
 
-PROGRAM = "import interface, numpy\\ninterface.submit(numpy.zeros(interface.SUBMISSION_SHAPE))\\n"
+PROGRAM = "import interface, numpy\\nfor window in interface.iter_test(): window.predict(numpy.zeros(window.shape))\\n"
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,9 @@ def test_score(
     own_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     package = build(load_task(own_task))
-    np.save(tmp_path / "answer.npy", np.full(package.manifest.submission_shape, 0.01))
+    shape = package.manifest.submission_shape
+    constant = f"constant: all {np.prod(shape)} predictions are 0.01"
+    np.save(tmp_path / "answer.npy", np.full(shape, 0.01))
     files = [
         "score",
         "--task",
@@ -245,18 +247,18 @@ def test_score(
     status, out, err = invoke(monkeypatch, capsys, *files)
     assert status == 0
     assert re.search(r"relative total +[\d.]+ \[[\d.]+, [\d.]+\] +[\d.]+ \[[\d.]+, [\d.]+\] +1", out)
-    assert err == "warning: constant: all 160 predictions are 0.01\n"
+    assert err == f"warning: {constant}\n"
     status, out, _ = invoke(monkeypatch, capsys, *files, "--json")
     card = json.loads(out)
     assert card["private"]["relative_total"] > 1.0
     low, high = card["private"]["relative_interval"]
     assert low < card["private"]["relative_total"] < high
     assert card["private"]["standard_errors"].keys() == card["private"]["metrics"].keys()
-    assert card["warnings"] == ["constant: all 160 predictions are 0.01"]
+    assert card["warnings"] == [constant]
     np.save(tmp_path / "answer.npy", np.zeros((3, 3)))
     status, _, err = invoke(monkeypatch, capsys, *files)
     assert status == 3
-    assert "Found shape [3, 3]; expected [16, 5, 2]: window, step, channel." in err
+    assert "Found shape [3, 3]; expected [79, 5, 2]: window, step, channel." in err
     assert "Traceback" not in err
 
 

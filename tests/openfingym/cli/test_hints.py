@@ -169,7 +169,9 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("own_store")
-@pytest.mark.parametrize("name", ["package.json", "environment/data/contract.json", "environment/data/test_inputs.npy"])
+@pytest.mark.parametrize(
+    "name", ["package.json", "environment/data/contract.json", "environment/data/train_inputs.npy"]
+)
 @pytest.mark.parametrize("content", [b"", b"[" * 100_000])
 def test_the_hint_of_a_damaged_package_mends_it(
     content: bytes, name: str, own_task: Path, monkeypatch: pytest.MonkeyPatch

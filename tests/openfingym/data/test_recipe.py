@@ -43,6 +43,7 @@ def cases(draw):
         public=public / 100,
         private=(100 - percent - public) / 100,
         train_stride=draw(st.integers(1, 5)),
+        hidden_stride=draw(st.none() | st.integers(horizon, horizon + 7)),
         embargo=draw(st.integers(horizon, horizon + 4)),
     )
     return draw(st.integers(20, 600)), split, Lengths(lookback, horizon)
@@ -57,14 +58,13 @@ def attempt(n, split, agreed):
 
 
 @given(cases())
-def test_no_hidden_target_is_in_any_input_or_training_target(case):
+def test_no_hidden_target_is_shown_before_it_is_asked_for(case):
     windows = attempt(*case)
     hidden = windows.test_targets.ravel().tolist()
-    visible = np.concatenate(
-        [windows.train_inputs.ravel(), windows.train_targets.ravel(), windows.test_inputs.ravel()]
-    ).tolist()
-    assert not set(hidden) & set(visible)
-    assert len(set(hidden)) == len(hidden)
+    assert not set(hidden) & set(np.concatenate([windows.train_inputs.ravel(), windows.train_targets.ravel()]).tolist())
+    assert len(set(hidden)) == len(hidden), "each row is asked for once"
+    for number, inputs in enumerate(windows.test_inputs):
+        assert inputs.max() < windows.test_targets[number:].min()
 
 
 @given(cases())
@@ -93,8 +93,9 @@ def test_counts_by_closed_form(case):
     length = agreed.lookback + agreed.horizon
     first, second = math.floor(Fraction(str(split.train)) * n), math.floor(Fraction(str(split.public)) * n)
     assert len(windows.train_inputs) == (first - length) // split.train_stride + 1
-    assert windows.n_public == (second - split.embargo) // length
-    assert windows.n_private == (n - first - second - split.embargo) // length
+    stride = split.hidden_stride or agreed.horizon
+    assert windows.n_public == (second - split.embargo - length) // stride + 1
+    assert windows.n_private == (n - first - second - split.embargo - length) // stride + 1
     assert len(windows.test_inputs) == windows.n_public + windows.n_private
 
 
@@ -131,12 +132,19 @@ def test_a_small_example_by_hand():
     )
     assert windows.train_inputs[:, :, 0].tolist() == [[0, 1, 2], [8, 9, 10], [16, 17, 18]]
     assert windows.train_targets[:, :, 1].tolist() == [[3], [11], [19]]
-    assert windows.test_inputs[:, :, 0].tolist() == [[22, 23, 24], [26, 27, 28], [32, 33, 34], [36, 37, 38]]
-    assert windows.test_targets[:, :, 0].tolist() == [[25], [29], [35], [39]]
-    assert (windows.n_public, windows.n_private) == (2, 2)
+    assert windows.test_inputs[:, 0, 0].tolist() == [22, 23, 24, 25, 26, 32, 33, 34, 35, 36]
+    assert windows.test_inputs[3, :, 0].tolist() == [25, 26, 27]
+    assert windows.test_targets[:, :, 0].tolist() == [[25], [26], [27], [28], [29], [35], [36], [37], [38], [39]]
+    assert (windows.n_public, windows.n_private) == (5, 5)
     assert windows.train_inputs.shape == (3, 3, 2)
     assert windows.mean.tolist() == [0.0, 0.0]
     assert windows.scale.tolist() == [1.0, 1.0]
+
+
+def test_a_stride_below_the_horizon_would_ask_twice():
+    split = Split(train=0.5, public=0.25, private=0.25, embargo=2, hidden_stride=1)
+    with pytest.raises(TaskError, match=r"split\.hidden_stride: is 1; expected at least the 2 rows"):
+        cut(*rows(40), split=split, **window(3, 2))
 
 
 def test_a_share_is_the_decimal_that_was_written():

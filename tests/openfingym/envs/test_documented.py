@@ -67,13 +67,17 @@ def test_the_programs_run() -> None:
         return np.full((*observation.shape[:-1], 3), 0.2)
 
     programs = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(programs) == 4
+    assert len(programs) == 5
     names = {"openfingym": openfingym, "policy": policy, "env": env}
-    exec(programs[3], names)
-    exec(programs[1], names | {"observation": env.reset(seed=0)[0]})
+    exec(programs[4], names)
+    exec(programs[2], names | {"observation": env.reset(seed=0)[0]})
     assert names["rewards"].shape == (64,)
     shown = {"openfingym": openfingym}
-    exec(programs[2], shown)
+    exec(programs[3], shown)
     assert shown["rsi"].shape == (3,)
     assert shown["known"].tolist() == [1.0, 1.0, 1.0]
-    exec(programs[0], names)
+    exec(programs[1], names)
+    walked: dict[str, object] = {}
+    exec(programs[0], walked)
+    assert walked["done"]
+    assert walked["info"]["state"] == "scored"

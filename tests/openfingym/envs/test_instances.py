@@ -1,4 +1,4 @@
-"""Batch tasks as environments of their instances."""
+"""Tasks as environments of their instances."""
 
 from __future__ import annotations
 
@@ -10,48 +10,45 @@ import numpy as np
 import pytest
 
 import openfingym
-from openfingym.envs.batch import BatchEnv
 from openfingym.envs.varying import Varying
+from openfingym.envs.walk import WalkEnv
 from openfingym.errors import UsageError
+from tests.openfingym.envs.walking import last_value, walked
 
 TASK = "treasury-forecast"
 PROGRAM = """
 import interface, numpy as np
-shape = interface.contract["submission_shape"]
-interface.submit(np.repeat(interface.load_test_inputs()[:, -1:], shape[1], axis=1))
+interface.predict_each(lambda inputs: np.repeat(inputs[:, -1:], interface.HORIZON, axis=1))
 """
 
 
 @pytest.fixture(scope="module")
-def env() -> Iterator[BatchEnv]:
+def env() -> Iterator[WalkEnv]:
     made = openfingym.make(TASK, split="train", reward="relative", backend="inline")
-    assert isinstance(made.unwrapped, BatchEnv)
+    assert isinstance(made.unwrapped, WalkEnv)
     yield made.unwrapped
     made.close()
 
 
-def repeated(observation: dict[str, np.ndarray], info: dict[str, object]) -> np.ndarray:
-    """The last value of each window, as its forecast."""
-    return np.repeat(observation["test_inputs"][:, -1:], info["submission_shape"][1], axis=1)  # type: ignore[index]
-
-
-def test_each_episode_is_the_next_instance(env: BatchEnv) -> None:
+def test_each_episode_is_the_next_instance(env: WalkEnv) -> None:
     env.reset(options={"index": 4})
     digests = set()
     for index in (5, 6):
-        observation, info = env.reset()
+        _, info = env.reset()
         assert (info["split"], info["instance"]) == ("train", index)
-        assert env.observation_space.contains(observation)
-        assert f"float64 {info['submission_shape']}" in env.instruction
-        assert env.action_space.sample().shape == info["submission_shape"]  # type: ignore[union-attr]
-        _, reward, terminated, _, end = env.step(repeated(observation, info))
-        assert (reward, terminated, end["instance"], end["state"]) == (-1.0, True, index, "scored")
+        assert str(info["submission_shape"][1:])[1:] in env.instruction
+        assert env.action_space.sample().shape == info["shape"] == info["submission_shape"][1:]  # type: ignore[union-attr]
+        assert len(env.load_train()[0]) == info["arrays"]["train_inputs"]["shape"][0]
+        steps = walked(env, seed=None, index=index)
+        assert len(steps) == info["windows"]["private"]
+        _, reward, terminated, _, end = steps[-1]
+        assert (reward, terminated, end["instance"], end["state"]) == (pytest.approx(-1.0), True, index, "scored")
         digests.add(end["task_digest"])
     assert len(digests) == 2
     assert env.package.manifest.digest not in digests
 
 
-def test_an_index_chooses_and_a_seed_begins(env: BatchEnv) -> None:
+def test_an_index_chooses_and_a_seed_begins(env: WalkEnv) -> None:
     assert env.reset(options={"index": 3})[1]["instance"] == 3
     assert env.reset()[1]["instance"] == 4
     first = env.reset(seed=11)[1]["instance"]
@@ -65,7 +62,7 @@ def test_an_index_chooses_and_a_seed_begins(env: BatchEnv) -> None:
             env.reset(options=wrong)  # type: ignore[arg-type]
 
 
-def test_the_same_instance_has_the_same_data(env: BatchEnv) -> None:
+def test_the_same_instance_has_the_same_data(env: WalkEnv) -> None:
     one, other = (env.reset(options={"index": 2})[0] for _ in range(2))
     assert all(np.array_equal(one[name], other[name]) for name in one)
     assert all(one[name] is not other[name] for name in one)
@@ -92,12 +89,37 @@ def test_gymnasiums_vectors_hold_instances_of_any_shape() -> None:
     vector = gymnasium.vector.SyncVectorEnv([one, one])
     observations, infos = vector.reset(seed=1)
     assert len(set(infos["instance"])) == 2
-    answers = tuple(
-        np.repeat(inputs[:, -1:], shape[1], axis=1)
-        for inputs, shape in zip(observations["test_inputs"], infos["submission_shape"], strict=True)
-    )
-    assert vector.step(answers)[1].tolist() == [-1.0, -1.0]
+    assert len({inputs.shape for inputs in observations["inputs"]}) == 2
+    ended: dict[int, float] = {}
+    while len(ended) < 2:
+        shown = zip(observations["inputs"], infos["shape"], strict=True)
+        answers = tuple(last_value({"inputs": inputs}, {"shape": shape}) for inputs, shape in shown)
+        observations, rewards, terminated, _, infos = vector.step(answers)
+        ended |= {place: rewards[place] for place in np.flatnonzero(terminated)}
+        infos["shape"] = [env.action_space.current for env in vector.envs]
+    assert [ended[place] for place in (0, 1)] == pytest.approx([-1.0, -1.0])
     vector.close()
+
+
+def test_gymnasiums_vectors_hold_a_task_whose_windows_have_one_shape() -> None:
+    vector = gymnasium.vector.SyncVectorEnv([lambda: openfingym.make(TASK)] * 2)
+    observations, infos = vector.reset(seed=0)
+    assert isinstance(vector.action_space, gymnasium.spaces.Box)
+    for number in range(3):
+        assert infos["window"].tolist() == [number] * 2
+        answers = np.repeat(observations["inputs"][:, 0, -1:], 5, axis=1)
+        observations, rewards, _, _, infos = vector.step(answers)
+        assert rewards.tolist() == [0.0, 0.0]
+    vector.close()
+
+
+def test_windows_with_different_numbers_of_rows() -> None:
+    env = openfingym.make("equity-excess-return-forecast", split="train", index=0, reward="relative")
+    assert isinstance(env.action_space, Varying)
+    (*_, (_, reward, *_, info)) = walked(env, lambda _, info: np.zeros(info["shape"]))
+    assert info["state"] == "scored", info["reason"]
+    assert reward < 0
+    env.close()
 
 
 def test_what_cannot_be_made() -> None:

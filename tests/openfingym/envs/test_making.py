@@ -13,13 +13,17 @@ from openfingym.envs.rolling import RollingEnv
 from openfingym.envs.trading import TradingEnv
 from openfingym.envs.trading_hidden import HiddenTradingEnv
 from openfingym.envs.trading_vector import TradingVectorEnv
+from openfingym.envs.walk import WalkEnv
 from openfingym.errors import TaskNotFoundError, UsageError
 
 
 @pytest.mark.parametrize(
     ("task", "split", "kind"),
     [
-        ("treasury-forecast", None, BatchEnv),
+        ("treasury-forecast", None, WalkEnv),
+        ("yield-curve-forecast", None, WalkEnv),
+        ("equity-excess-return-forecast", None, WalkEnv),
+        ("cert-fraud", None, BatchEnv),
         ("equity-rolling-forecast", None, RollingEnv),
         ("equity-rolling-forecast", "test", RollingEnv),
         ("crypto-trading", None, TradingEnv),
@@ -64,7 +68,7 @@ def test_what_was_made_says_how() -> None:
     vector = openfingym.make_vec("equity-trading", num_envs=3, lookback=2)
     assert gymnasium.make_vec(vector.spec).observation_space == vector.observation_space
     batch = openfingym.make("treasury-forecast")
-    assert type(gymnasium.make(batch.spec).unwrapped) is BatchEnv
+    assert type(gymnasium.make(batch.spec).unwrapped) is WalkEnv
 
 
 def test_gymnasiums_checker_passes_with_rendering() -> None:
@@ -85,7 +89,7 @@ def test_many_at_once() -> None:
         ({"task": "treasury-forecast", "split": "practice"}, "no instances are of the split .practice."),
         ({"task": "equity-trading", "split": "hidden"}, "known: 'train', 'practice', 'test'"),
         ({"task": "equity-trading", "lookbak": 3}, "unknown option 'lookbak' of TradingEnv"),
-        ({"task": "treasury-forecast", "lookback": 3}, "unknown option 'lookback' of BatchEnv"),
+        ({"task": "treasury-forecast", "lookback": 3}, "unknown option 'lookback' of WalkEnv"),
         ({"task": "equity-trading", "split": "test", "reward": "pnl"}, "unknown option 'reward' of HiddenTradingEnv"),
     ],
 )

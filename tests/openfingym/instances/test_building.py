@@ -56,7 +56,7 @@ def test_it_is_a_package_that_says_of_itself_what_it_is(built: BuiltPackage, tre
     assert afresh.manifest.name == treasury.manifest.name
     assert afresh.task.file == built.task.file
     contract = afresh.task.spec.contract
-    assert afresh.array("test_inputs").shape[1] == contract.lookback == afresh.contract["lookback"]
+    assert afresh.shown_array("test_inputs").shape[1] == contract.lookback == afresh.contract["lookback"]
     assert hidden.shape[1] == contract.horizon == afresh.manifest.horizon
     assert (built.truth.stat().st_mode & 0o777, (built.truth / "targets.npy").stat().st_mode & 0o777) == (0o700, 0o600)
 
@@ -65,18 +65,22 @@ def test_its_instruction_has_the_authors_words_and_its_own_numbers(built: BuiltP
     text, ours = built.read_instruction(), treasury.read_instruction()
     assert text.partition("\n## Data\n")[0] == ours.partition("\n## Data\n")[0]
     assert "Real data: US Department of the Treasury, Daily Treasury Par Yield Curve Rates. This is a part" in text
-    assert f"float64 {built.manifest.submission_shape}" in text
+    _, lookback, channels = built.shown_array("test_inputs").shape
+    _, horizon, targets = built.manifest.submission_shape
+    assert f"float64 (1, {lookback}, {channels}) -> (1, {horizon}, {targets})" in text
     assert text.partition("## How it is scored")[2] == ours.partition("## How it is scored")[2]
 
 
 def test_no_hidden_value_of_it_is_a_hidden_value_of_the_task(
     source: InstanceSource, treasury: BuiltPackage, tmp_path: Path
 ) -> None:
-    first = treasury.array("test_times").min()
+    first = treasury.shown_array("test_times").min()
     for index in range(5):
         (tmp_path / str(index)).mkdir()
         one = build_instance(source, "validation" if index % 2 else "train", index, tmp_path / str(index))
-        assert one.array("test_times").max() < first
+        assert one.shown_array("test_times").max() < first
+        with pytest.raises(StoreError):  # an agent is shown it window by window
+            one.array("test_times")
 
 
 def test_instances_differ(source: InstanceSource, tmp_path: Path) -> None:

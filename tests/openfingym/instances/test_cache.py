@@ -66,9 +66,9 @@ def test_what_was_deleted_is_built_again(treasury: BuiltPackage) -> None:
                 assert second.read_truth()
         with instances.hold(treasury, "train", 0) as third:
             assert third.public == second.public
-            (third.data / "test_inputs.npy").unlink()
+            (third.data / "train_inputs.npy").unlink()
         with instances.hold(treasury, "train", 0) as fourth:
-            assert fourth.array("test_inputs").size
+            assert fourth.array("train_inputs").size
         assert instances.built == 3
     assert not folders()
 

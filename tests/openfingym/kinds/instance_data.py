@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.digests import canonical_json
-from openfingym.kinds import Array, Kind, Material, is_sequential, kind_of, score_fold
+from openfingym.kinds import Array, Kind, Material, is_sequential, kind_of, score_fold, walks
 from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData, with_contract
 from openfingym.metrics import relative
 from openfingym.packages import build
@@ -61,7 +61,7 @@ class Played:
         self.task = with_contract(data.task, instance.contract)
         self.kind: Kind = kind_of(self.task)
         self.contract = self.task.spec.contract
-        hidden = self.material.hidden if is_sequential(self.contract) else {}
+        hidden = self.material.hidden if is_sequential(self.contract) or walks(self.contract) else {}
         self.arrays = {**{name: array(values) for name, values in self.material.public.items()}, **hidden}
         self.folds = self.kind.folds(
             self.task.spec, self.read, self.material.hidden, (self.material.n_public, self.material.n_private), 0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from openfingym.errors import TaskError
 from openfingym.kinds import Blocks, Material, kind_of, score_fold
+from openfingym.kinds.walk import SHOWN
 from openfingym.metrics import relative
 from openfingym.task import Task, parse_task_file
 
@@ -59,7 +60,9 @@ def array(made_of: object) -> NDArray[np.float64]:
 
 
 def read_of(material: Material) -> Callable[[str], NDArray[np.float64]]:
-    return lambda name: array(material.public[name])
+    """A reader of what is public, and of what windows show."""
+    arrays = {**material.hidden, **material.public}
+    return lambda name: array(arrays[name])
 
 
 def changed_by_scrambling(task: Task) -> set[str]:
@@ -68,7 +71,8 @@ def changed_by_scrambling(task: Task) -> set[str]:
     source = kind.load(task)
     before = kind.shape(task, source)
     after = kind.shape(task, kind.scramble(task, source, np.random.default_rng(1)))
-    for name, values in before.hidden.items():
+    for name in before.hidden.keys() - {name for name in before.hidden if name.startswith(SHOWN)}:
+        values = before.hidden[name]
         assert not np.array_equal(values, after.hidden[name]), "the noise did not reach the hidden values"
     return {
         name for name, values in before.public.items() if not np.array_equal(array(values), array(after.public[name]))

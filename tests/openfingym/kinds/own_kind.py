@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from openfingym.data import recipe
-from openfingym.envs.batch import BatchEnv
+from openfingym.envs.walk import WalkEnv
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.panels import PanelKind
 from openfingym.kinds.start import Start
+from openfingym.kinds.walk import hidden_until_due, walk_usage
 from openfingym.metrics import Truth
 from openfingym.task.contracts import Contract, Family, PositiveInt
 
@@ -38,8 +39,8 @@ class HighsContract(Contract):
     horizon: PositiveInt
 
 
-class HighsEnv(BatchEnv):
-    """One step, whose action is a submission."""
+class HighsEnv(WalkEnv):
+    """A step answers a window."""
 
 
 class HighsKind(PanelKind):
@@ -59,11 +60,11 @@ class HighsKind(PanelKind):
         metrics=(("mae", 0.5), ("rmse", 0.5)),
     )
     load_train = ("train_inputs", "train_targets")
-    load_test = ("test_inputs",)
+    interface = "interface_walk.py"
     environment = "own_kind:HighsEnv"
     naive_program = """import interface
 
-print(interface.submit(interface.load_test_inputs()[:, -1:]))
+interface.predict_each(lambda inputs: inputs[:, -1:])
 """
     heavy = True  # so that a worker of the verifier, a process of its own, scores it
 
@@ -77,7 +78,7 @@ print(interface.submit(interface.load_test_inputs()[:, -1:]))
             "test_times": windows.test_times,
         }
         hidden = windows.test_targets.max(axis=1, keepdims=True)
-        return Material(
+        material = Material(
             info=source.info,
             dataset_digest=source.digest,
             public=public,
@@ -91,6 +92,13 @@ print(interface.submit(interface.load_test_inputs()[:, -1:]))
             labels=source.channels,
             recipe=("the highest of the next prices",),
         )
+        return hidden_until_due(material)
+
+    def walks(self, contract: Contract) -> bool:
+        return True
+
+    def due(self, contract: Contract, read: Reader) -> Array:
+        return np.asarray(read("test_times"))[:, contract.lookback - 1]  # type: ignore[attr-defined]  # of this kind
 
     def scramble(self, task: Task, source: Panel, generator: np.random.Generator) -> Panel:
         lookback = task.spec.contract.lookback  # type: ignore[attr-defined]  # of this kind
@@ -128,7 +136,7 @@ print(interface.submit(interface.load_test_inputs()[:, -1:]))
         return Brief(
             (("windows to predict", str(material.shape[0])),),
             "Later than all of training.",
-            "feedback = interface.submit(highs)",
+            walk_usage(material),
         )
 
     def _cut(self, task: Task, source: Panel) -> recipe.Windows:

@@ -29,10 +29,10 @@ def test_windows_are_those_of_one_country(task) -> None:
     assert material.hidden["targets"].shape == (material.shape[0], 150)
     assert material.n_public % countries == material.n_private % countries == 0
     for window in (0, 1, countries, material.shape[0] - 1):
-        country = material.public["test_series"][window]
-        months = np.searchsorted(source.times.astype("datetime64[ns]"), material.public["test_times"][window])
+        country = material.hidden["test_series"][window]
+        months = np.searchsorted(source.times.astype("datetime64[ns]"), material.hidden["test_times"][window])
         assert np.array_equal(np.diff(months), np.ones(10))
-        assert np.array_equal(material.public["test_inputs"][window], source.values[months[:10], country])
+        assert np.array_equal(material.hidden["test_inputs"][window], source.values[months[:10], country])
         assert np.array_equal(material.hidden["targets"][window], source.values[months[10], country])
     assert material.facts["series"] == list(source.countries)
 
@@ -51,7 +51,7 @@ def test_the_baseline_interval_covers_about_what_it_says(task) -> None:
     targets = material.hidden["targets"]
     covered = float(((naive[:, 0] <= targets) & (targets <= naive[:, 2])).mean())
     assert 0.85 < covered < 0.99
-    assert np.array_equal(naive[:, 1], material.public["test_inputs"][:, -1])
+    assert np.array_equal(naive[:, 1], material.hidden["test_inputs"][:, -1])
 
 
 @pytest.mark.parametrize(("bounds", "words"), [((0, 1), "lower is above central"), ((1, 2), "central is above upper")])
@@ -77,7 +77,7 @@ def test_a_planted_leak_is_noticed(task, monkeypatch) -> None:
             material,
             public={
                 **material.public,
-                "test_inputs": material.public["test_inputs"] + material.hidden["targets"].mean(),
+                "test_inputs": material.hidden["test_inputs"] + material.hidden["targets"].mean(),
             },
         )
 

@@ -69,7 +69,7 @@ def test_a_filled_hidden_value_is_in_no_score(tmp_path: Path) -> None:
     returns = np.log(table).diff()
     rows = {time: row for row, time in enumerate(pd.to_datetime(table.index))}
     places = [
-        [rows[pd.Timestamp(time)] for time in times[contract.lookback :]] for times in material.public["test_times"]
+        [rows[pd.Timestamp(time)] for time in times[contract.lookback :]] for times in material.hidden["test_times"]
     ]
     truth = returns.to_numpy()[np.array(places)]
     assert 0 < np.isnan(truth).sum() < truth.size
@@ -173,7 +173,7 @@ def test_windows_of_which_nothing_is_known_are_left_out_and_said(tmp_path: Path)
     assert gone[1] == 0
     assert any(f"{gone[0]} hidden windows left out" in step for step in kept.recipe)
     assert not np.isnan(kept.hidden["targets"]).all(axis=(1, 2)).any()
-    assert {len(kept.public[name]) for name in ("test_inputs", "test_times")} == {kept.n_public + kept.n_private}
+    assert {len(kept.hidden[name]) for name in ("test_inputs", "test_times")} == {kept.n_public + kept.n_private}
     # A task without gaps is what it was: nothing is said, and no truth is missing.
     assert not any("not scored" in step or "left out" in step for step in before.recipe)
     table.iloc[421:] = np.nan
@@ -237,7 +237,7 @@ def test_instances_hide_no_filled_training_value(kind: str, tmp_path: Path) -> N
         material, facts = instance.material, instance.material.facts
         full = instance_of(whole, split, index).material
         if kind == "forecast":
-            places = np.array([[rows[pd.Timestamp(time)] for time in times] for times in material.public["test_times"]])
+            places = np.array([[rows[pd.Timestamp(time)] for time in times] for times in material.hidden["test_times"]])
             truth = returns[list(facts["targets"])].to_numpy()[places[:, facts["lookback"] :]]
             assert np.isnan(material.hidden["targets"]).tolist() == np.isnan(truth).tolist()
             unknown += int(np.isnan(truth).sum())

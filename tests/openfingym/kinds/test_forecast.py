@@ -21,20 +21,28 @@ RAMP = {"alpha": np.arange(1.0, ROWS + 1), "beta": 1000.0 + np.arange(ROWS)}
 def test_shapes_axes_and_folds(make) -> None:
     task = make(columns=RAMP, **LEVEL)
     material = made(task)
-    inputs, targets, test = (material.public[name] for name in ("train_inputs", "train_targets", "test_inputs"))
+    inputs, targets = (material.public[name] for name in ("train_inputs", "train_targets"))
+    test = material.hidden["test_inputs"]
     assert inputs.shape == (material.n_train, 20, 2)
     assert targets.shape == (material.n_train, 5, 2)
     assert test.shape == (material.n_public + material.n_private, 20, 2)
     assert material.shape == material.hidden["targets"].shape == (len(test), 5, 2)
     assert material.submission_axes == ("window", "step", "channel")
     assert material.labels == ("alpha", "beta")
+    hidden = {name: array for name, array in material.hidden.items() if name != "targets"}
     assert {name: len(axes) for name, axes in material.axes.items()} == {
-        name: a.ndim for name, a in material.public.items()
+        name: a.ndim for name, a in (*material.public.items(), *hidden.items())
     }
-    # The rows say it themselves: hidden windows tile, the targets follow the inputs, and training ended before.
+    assert set(hidden) == {"test_inputs", "test_times"}, "what windows show is hidden until they are due"
+    # The rows say it themselves: the targets follow the inputs, and training ended before.
     assert np.array_equal(material.hidden["targets"][:, 0, 0], test[:, -1, 0] + 1)
     assert targets[:, :, 0].max() < test[:, :, 0].min()
-    assert set(material.hidden["targets"][:, :, 0].ravel()).isdisjoint(test[:, :, 0].ravel())
+    # Each row is asked for once; a window shows none that it, or a later one, asks for.
+    asked = material.hidden["targets"][:, :, 0]
+    assert len(set(asked.ravel())) == asked.size
+    for fold in (slice(material.n_public), slice(material.n_public, None)):
+        assert np.array_equal(asked[fold][1:, 0], asked[fold][:-1, -1] + 1)
+    assert all(test[n, :, 0].max() < asked[n:].min() for n in range(len(test)))
     public, private = forecast.KIND.folds(
         task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
     )
@@ -69,18 +77,6 @@ def test_no_public_byte_depends_on_a_hidden_value_and_the_truth_is_best(make, op
     assert found["oracle"] < found["baseline"] == 1.0 < found["noise"]
 
 
-def test_volatilities_that_share_returns_with_a_hidden_one_are_noticed(make, monkeypatch) -> None:
-    """Without the rows between windows, the first inputs of one hold returns of the target before."""
-    monkeypatch.setattr("openfingym.data.volatility.rows_apart", lambda *_: 0)
-    task = make(
-        columns={"alpha": walk(1, 1200), "beta": walk(2, 1200)},
-        value_semantics='"realised_vol"',
-        low="0.0",
-        lookback="5",
-    )
-    assert changed_by_scrambling(task) == {"test_inputs"}
-
-
 def test_a_planted_leak_is_noticed(make, monkeypatch) -> None:
     """A recipe that scales by all rows, the hidden ones too: the commonest leak there is."""
     task = make(columns=RAMP, **LEVEL)
@@ -105,13 +101,13 @@ def test_a_planted_column_is_found(make, tmp_path) -> None:
 def test_a_subset_of_targets_keeps_every_input(make) -> None:
     task = make(columns=RAMP, targets='["beta"]', **LEVEL)
     material = made(task)
-    assert material.public["test_inputs"].shape[2] == 2
+    assert material.hidden["test_inputs"].shape[2] == 2
     assert material.shape[2] == 1
     assert material.labels == ("beta",)
     assert material.public["target_columns"].tolist() == [1]
     assert (material.public["train_targets"] >= 1000.0).all()
     naive = forecast.KIND.naive(task.spec.contract, read_of(material), material.shape)
-    assert np.array_equal(naive, np.repeat(material.public["test_inputs"][:, -1:, 1:], 5, axis=1))
+    assert np.array_equal(naive, np.repeat(material.hidden["test_inputs"][:, -1:, 1:], 5, axis=1))
 
 
 def test_an_unknown_target_is_suggested(make) -> None:
@@ -122,7 +118,7 @@ def test_an_unknown_target_is_suggested(make) -> None:
 def test_horizons_pick_steps(make) -> None:
     material = made(make(columns=RAMP, horizons="[1, 3, 5]", **LEVEL))
     assert material.shape[1] == 3
-    last = material.public["test_inputs"][:, -1, 0]
+    last = material.hidden["test_inputs"][:, -1, 0]
     assert np.array_equal(material.hidden["targets"][:, :, 0] - last[:, None], np.tile([1.0, 3.0, 5.0], (len(last), 1)))
     assert material.facts["steps"] == [1, 3, 5]
 
@@ -133,10 +129,10 @@ def test_pooled_makes_every_channel_a_window(make) -> None:
     apart = made(make(columns=RAMP, horizon="1", **LEVEL))
     assert material.shape == (2 * apart.shape[0], 1, 1)
     assert (material.n_public, material.n_private) == (2 * apart.n_public, 2 * apart.n_private)
-    series = material.public["test_series"]
+    series = material.hidden["test_series"]
     for number in (0, 1):
         assert np.array_equal(
-            material.public["test_inputs"][series == number, :, 0], apart.public["test_inputs"][:, :, number]
+            material.hidden["test_inputs"][series == number, :, 0], apart.hidden["test_inputs"][:, :, number]
         )
         assert np.array_equal(material.hidden["targets"][series == number, :, 0], apart.hidden["targets"][:, :, number])
     assert material.facts["series"] == ["alpha", "beta"]
@@ -151,7 +147,7 @@ def test_pooled_makes_every_channel_a_window(make) -> None:
 def test_mean_scaling_divides_by_the_training_mean_and_leaves_prices_positive(make) -> None:
     plain, scaled = made(make(columns=RAMP, **LEVEL)), made(make(columns=RAMP, scaling='"mean"', **LEVEL))
     mean = np.array([np.arange(1.0, 281).mean(), (1000.0 + np.arange(280)).mean()])
-    assert np.allclose(scaled.public["test_inputs"] * mean, plain.public["test_inputs"], rtol=1e-12)
+    assert np.allclose(scaled.hidden["test_inputs"] * mean, plain.hidden["test_inputs"], rtol=1e-12)
     assert scaled.facts["scaling"]["scale"] == pytest.approx(mean)
     assert (scaled.hidden["targets"] > 0.0).all()
 
@@ -191,7 +187,7 @@ def test_graphs_are_of_the_rows_up_to_each_windows_last(make) -> None:
     }
     task = make(columns=columns, **options)
     material = made(task)
-    graphs = material.public["test_correlation"]
+    graphs = material.hidden["test_correlation"]
     assert graphs.shape == (material.shape[0], 3, 3)
     assert np.allclose(graphs, graphs.transpose(0, 2, 1))
     assert np.allclose(
@@ -199,8 +195,5 @@ def test_graphs_are_of_the_rows_up_to_each_windows_last(make) -> None:
     )
     lead = rows_apart(5, 30, 21)
     assert lead > 0
-    ends, begins = material.public["test_times"][:-1, -1], material.public["test_times"][1:, 0]
-    apart = (begins - ends) / np.timedelta64(1, "D")
-    assert apart.min() == lead + 1, (
-        "consecutive windows of a fold leave exactly the rows of a graph and a volatility between them"
-    )
+    last, first = material.public["train_times"][-1, -1], material.hidden["test_times"][0, 0]
+    assert (first - last) / np.timedelta64(1, "D") > lead, "the first graph is of hidden rows alone"

@@ -67,7 +67,8 @@ def test_an_instance_has_the_form_of_its_task(name: str) -> None:
     for split in SPLITS:
         for number, instance in enumerate(some(name, split, 3)):
             played, found = Played(data, instance), instance.material
-            assert found.public.keys() == base.public.keys() == found.axes.keys()
+            assert found.public.keys() == base.public.keys()
+            assert found.axes.keys() == base.axes.keys() >= base.public.keys()
             assert found.hidden.keys() == base.hidden.keys()
             for part, same in ((found.public, base.public), (found.hidden, base.hidden)):
                 for key, values in part.items():
@@ -108,7 +109,9 @@ def test_whatever_the_task_hides_its_instances_are_the_same(name: str) -> None:
     assert others
     for other in others:
         for key, values in base.hidden.items():
-            assert not np.array_equal(array(values), array(other.hidden[key])) or key.endswith(("times", "actions"))
+            assert not np.array_equal(array(values), array(other.hidden[key])) or key.endswith(
+                ("times", "actions", "series")
+            )
         changed = training_data(data.task, other)
         for split in SPLITS:
             for index in (0, 1):
@@ -212,8 +215,9 @@ def test_what_validation_hides_is_in_no_instance_of_train(name: str) -> None:
 def _marks(instance: Instance, name: str, *, whole: bool) -> set[bytes]:
     """What tells the items of an instance, or those it hides, from all others: times, features or values."""
     material, kind = instance.material, kind_of(load_task(name))
-    public = {key: array(values) for key, values in material.public.items()}
     hidden = {key: array(values) for key, values in material.hidden.items()}
+    # What windows show of hidden items, beside what is shown at once.
+    public = {**{key: array(values) for key, values in material.public.items()}, **hidden}
     if kind.name in {"forecast"}:
         lookback = int(material.facts["lookback"])
         times = [public["test_times"][:, 0 if whole else lookback :], *([public["train_times"]] if whole else [])]
@@ -286,23 +290,29 @@ def test_the_oracle_beats_the_baseline(name: str) -> None:
             assert played.relative(played.oracle, fold) < 1.0
 
 
-@pytest.mark.parametrize(
-    ("name", "horizons"), [("treasury-forecast-v6", 3), ("lob-forecast", 2), ("yield-curve-forecast", 24)]
-)
-def test_the_row_behind_a_level_to_predict_is_shown_to_nobody(name: str, horizons: int) -> None:
-    """A line from the last input of a hidden window to the first of the next one would be a good answer."""
+@pytest.mark.parametrize("name", ["treasury-forecast-v6", "lob-forecast", "fx-forecast", "yield-curve-forecast"])
+def test_hidden_windows_advance_by_the_horizon_and_are_not_shown_at_once(name: str) -> None:
+    """As those of a task: a window shows what came of the one before it."""
     data = data_of(name)
     shown = np.unique(np.asarray(data.read("train_times")))
     for split in SPLITS:
         for index in range(8):
             found = instance_of(data, split, index).material
-            windows = np.unique(array(found.public["test_times"]), axis=0)
-            if name == "yield-curve-forecast":  # drawn anew, month by month
-                rows = windows.astype("datetime64[M]").astype(np.int64)
-            else:
-                rows = np.searchsorted(shown, windows)
-            between = rows[1:, 0] - rows[:-1, -1] - 1
-            assert (between >= horizons * int(found.facts["horizon"])).all()
+            assert not any(key.startswith("test_") for key in found.public)
+            times, targets = array(found.hidden["test_times"]), array(found.hidden["targets"])
+            folds = slice(0, found.n_public), slice(found.n_public, None)
+            assert 12 <= sum(len(np.unique(times[fold], axis=0)) for fold in folds) <= 40
+            for fold in folds:
+                windows = np.unique(times[fold], axis=0)
+                if name == "yield-curve-forecast":  # drawn anew, month by month
+                    rows = windows.astype("datetime64[M]").astype(np.int64)
+                else:
+                    rows = np.searchsorted(shown, windows)
+                horizon = int(found.facts["horizon"])
+                assert (rows[1:, 0] - rows[:-1, 0] == horizon).all()
+                if found.shape[1] == horizon and targets.shape[2] == array(found.hidden["test_inputs"]).shape[2]:
+                    came = array(found.hidden["test_inputs"])[fold][1:, -horizon:]
+                    np.testing.assert_array_equal(came, targets[fold][:-1])
 
 
 @pytest.mark.parametrize("name", [name for name in TASKS if ALL or not name.endswith("generation")])
@@ -366,9 +376,9 @@ def test_graphs_of_an_instance_are_made_of_its_own_volatilities(make: Callable[.
     edits = {"value_semantics": '"realised_vol"', "graph_window": "40", "lookback": "21", "embargo": "5"}
     data = own(make, columns, **edits)
     instance = instance_of(data, "validation", 1)
-    public, window = instance.material.public, int(instance.contract["graph_window"])
+    hidden, window = instance.material.hidden, int(instance.contract["graph_window"])
     names = instance.material.facts["channels"]
-    assert array(public["test_spillover"]).shape[1:] == (len(names), len(names))
+    assert array(hidden["test_spillover"]).shape[1:] == (len(names), len(names))
     # The same rows as the task's, whatever of them the windows of the instance show.
     base = made(data.task)
     rows = {str(time): row for row, time in enumerate(np.unique(array(base.public["train_times"])))}
@@ -378,10 +388,10 @@ def test_graphs_of_an_instance_are_made_of_its_own_volatilities(make: Callable[.
     places = [list(base.facts["channels"]).index(name) for name in names]
     lookback = int(instance.contract["lookback"])
     for number in (0, 3):
-        end = rows[str(array(public["test_times"])[number, lookback - 1])]
+        end = rows[str(array(hidden["test_times"])[number, lookback - 1])]
         before = np.ascontiguousarray(shown[end - window + 1 : end + 1, places])
         correlation, _ = rolling_graphs(before, np.array([window - 1]), window)
-        np.testing.assert_array_equal(array(public["test_correlation"])[number], correlation[0])
+        np.testing.assert_array_equal(array(hidden["test_correlation"])[number], correlation[0])
 
 
 def test_windows_of_an_instance_lie_in_rows_that_follow_one_another(make: Callable[..., Task]) -> None:
@@ -389,8 +399,8 @@ def test_windows_of_an_instance_lie_in_rows_that_follow_one_another(make: Callab
     data = own(make, {"a": walk(1, 4000), "b": walk(2, 4000)}, train_stride="40")
     for split in SPLITS:
         instance = instance_of(data, split, 0)
-        for part in ("train", "test"):
-            times = array(instance.material.public[f"{part}_times"]).astype("datetime64[D]")
+        for found in (instance.material.public["train_times"], instance.material.hidden["test_times"]):
+            times = array(found).astype("datetime64[D]")
             assert len(times) > 1
             assert (np.diff(times, axis=1) == np.timedelta64(1, "D")).all()
 

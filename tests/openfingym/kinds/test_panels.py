@@ -59,7 +59,8 @@ def test_a_period_keeps_its_first_and_last_day(edited: Edited) -> None:
 
 def test_nothing_outside_the_period_is_in_any_array() -> None:
     built = material(load_task("treasury-forecast-v4"))
-    first = min(np.asarray(built.public[name]).min() for name in ("train_times", "test_times"))
+    arrays = {**built.public, **built.hidden}
+    first = min(np.asarray(arrays[name]).min() for name in ("train_times", "test_times"))
     assert first >= np.datetime64("2009-01-01")
 
 
@@ -136,13 +137,13 @@ def test_targets_of_a_mixed_panel_may_be_prices() -> None:
     task = load_task("lob-forecast")
     built, panel = material(task), load_panel("sim-lob-bars")
     columns = [panel.channels.index(name) for name in built.labels]
-    rows = np.searchsorted(panel.times, np.asarray(built.public["test_times"])[:, -3:])
+    rows = np.searchsorted(panel.times, np.asarray(built.hidden["test_times"])[:, -3:])
     assert np.array_equal(built.hidden["targets"], panel.values[rows][:, :, columns])
     volume = panel.channels.index("volume")
     train = np.log1p(panel.values[: int(0.4 * len(panel.values)), volume])
-    rows = np.searchsorted(panel.times, np.asarray(built.public["test_times"])[:, :72])
+    rows = np.searchsorted(panel.times, np.asarray(built.hidden["test_times"])[:, :72])
     standard = (np.log1p(panel.values[rows][:, :, volume]) - train.mean()) / train.std()
-    assert np.asarray(built.public["test_inputs"])[:, :, volume] == pytest.approx(standard, abs=1e-6)
+    assert np.asarray(built.hidden["test_inputs"])[:, :, volume] == pytest.approx(standard, abs=1e-6)
 
 
 @pytest.mark.parametrize(

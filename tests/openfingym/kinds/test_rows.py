@@ -24,11 +24,11 @@ def test_months_in_three_blocks(task) -> None:
     assert material.n_public == (public - 1) * stocks
     assert material.n_private == (months - train - public - 1) * stocks
     assert material.shape == (material.n_public + material.n_private,)
-    assert material.public["test_inputs"].shape == (*material.shape, 42)
+    assert material.hidden["test_inputs"].shape == (*material.shape, 42)
     assert np.array_equal(material.hidden["targets"][:stocks], source.excess_return[train + 1])
-    assert np.array_equal(material.public["test_inputs"][0], source.features[train + 1, 0])
-    assert material.public["test_series"][: 2 * stocks].tolist() == 2 * list(range(stocks))
-    assert material.public["train_times"].max() < material.public["test_times"].min()
+    assert np.array_equal(material.hidden["test_inputs"][0], source.features[train + 1, 0])
+    assert material.hidden["test_series"][: 2 * stocks].tolist() == 2 * list(range(stocks))
+    assert material.public["train_times"].max() < material.hidden["test_times"].min()
 
 
 def test_no_public_byte_depends_on_a_hidden_value_and_the_truth_is_best(task) -> None:
@@ -43,7 +43,7 @@ def test_portfolios_are_formed_month_by_month(task) -> None:
     public, private = rows.KIND.folds(
         task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
     )
-    times = material.public["test_times"]
+    times = material.hidden["test_times"]
     for fold in (public, private):
         period = fold.truth.arrays["period"]
         assert len(np.unique(period)) == len(np.unique(times[fold.rows]))

@@ -156,16 +156,19 @@ def test_every_kind_is_told_by_its_brief() -> None:
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize("kind", ["forecast", "generation"])
 @pytest.mark.parametrize("form", ["tools", "blocks"])
-def test_what_is_run_on_the_way_runs(form: str, launcher: Launcher) -> None:
-    """Look, save and submit, one after the other as a tool would run them."""
-    brief = build(load_task("treasury-forecast")).instruction.read_text(encoding="utf-8")
+def test_what_is_run_on_the_way_runs(form: str, kind: str, launcher: Launcher) -> None:
+    """Look, save and submit, or practise and walk, one after the other as a tool would run them."""
+    brief = build(load_task(TASKS[kind])).instruction.read_text(encoding="utf-8")
     messages = _converse("competent", brief, form)
     if form == "tools":
         calls = [call for message in messages for call in message.tool_calls]
-        assert [call.name for call in calls] == ["run_python", "run_python", "submit"]
-        look, save, submit = (call.parsed() for call in calls)
-        program = f"{look['code']}{save['code']}print(interface.submit(np.load({submit['path']!r})))\n"
+        last = "submit" if kind == "generation" else "run_python"
+        assert [call.name for call in calls] == ["run_python", "run_python", last]
+        look, first, then = (call.parsed() for call in calls)
+        end = then.get("code", f"print(interface.submit(np.load({then.get('path')!r})))\n")
+        program = f"{look['code']}{first['code']}{end}"
     else:
         blocks = [
             _program(message.content)
@@ -174,7 +177,7 @@ def test_what_is_run_on_the_way_runs(form: str, launcher: Launcher) -> None:
         ]
         assert len(blocks) == 2
         program = "".join(blocks)
-    assert _run(launcher, "forecast", program).state == "scored"
+    assert _run(launcher, kind, program).state == "scored"
 
 
 @pytest.mark.sandbox
@@ -185,8 +188,10 @@ def test_the_careless_one_mends_its_mistake(launcher: Launcher) -> None:
     assert hasty.state == "rejected"
     assert "shape" in str(hasty.reason)
     assert mended.state == "scored"
-    calls = [call.name for message in _converse("careless", brief, "tools") for call in message.tool_calls]
-    assert calls == ["run_python", "submit", "run_python", "submit"]
+    for kind, wanted in (("forecast", ["run_python"] * 3), ("generation", ["run_python", "submit"] * 2)):
+        brief = build(load_task(TASKS[kind])).instruction.read_text(encoding="utf-8")
+        calls = [call.name for message in _converse("careless", brief, "tools") for call in message.tool_calls]
+        assert calls == wanted
 
 
 @pytest.mark.sandbox
@@ -199,7 +204,8 @@ def test_the_hostile_one_gets_nothing(launcher: Launcher, tmp_path: Path) -> Non
     assert "LEAK" not in output
     assert "refused" in output, "the attack did not even begin"
     assert "stopped: SubmissionRefused" in output
-    assert result.submissions_accepted <= result.budget
+    # The walk that counts; those for practice do not.
+    assert result.submissions_accepted == 1
 
 
 @pytest.mark.parametrize("form", ["tools", "text"])

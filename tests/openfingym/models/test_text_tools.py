@@ -118,4 +118,4 @@ def test_the_same_conversation_in_both_forms(policy: str) -> None:
     assert [(name, {key: str(value).strip() for key, value in values.items()}) for name, values in native] == [
         (name, {key: str(value).strip() for key, value in values.items()}) for name, values in written
     ]
-    assert [name for name, _ in native][-1] == "submit"
+    assert [name for name, _ in native][-1] == "run_python"

@@ -37,11 +37,11 @@ def test_hidden_targets_continue_their_inputs(treasury: BuiltPackage) -> None:
     from openfingym.data import load_panel
 
     panel = load_panel("ust-par-yields", treasury.manifest.labels)
-    times = treasury.array("test_times")
-    truth = treasury.read_truth()["targets"]
+    hidden = treasury.read_truth()
+    times, truth = hidden["test_times"], hidden["targets"]
     for window in range(len(truth)):
         rows = np.searchsorted(panel.times, times[window])
-        assert np.array_equal(panel.values[rows[:20]], treasury.array("test_inputs")[window])
+        assert np.array_equal(panel.values[rows[:20]], hidden["test_inputs"][window])
         assert np.array_equal(panel.values[rows[20:]], truth[window])
         assert np.array_equal(np.diff(rows), np.ones(24))
 

@@ -45,7 +45,7 @@ def plots_of(package: BuiltPackage):
     manifest = package.manifest
     counts = manifest.n_public, manifest.n_private
     kind, spec = kind_of(package.task), package.task.spec
-    return list(kind.plots(spec, package.array, package.read_truth(), counts, package.contract))
+    return list(kind.plots(spec, package.shown_array, package.read_truth(), counts, package.contract))
 
 
 def tree_of(page: str) -> ET.Element:
@@ -76,7 +76,7 @@ def test_the_lines_of_a_series_are_the_panel_and_part_at_the_hidden_rows() -> No
     panel = kind_of(task).load(task)
     known = dict(zip(panel.times.astype("datetime64[ns]").tolist(), panel.values[:, 0], strict=True))
     series = plots_of(package)[0]
-    asked = np.unique(package.array("test_times")[:, task.spec.contract.lookback :])
+    asked = np.unique(package.shown_array("test_times")[:, task.spec.contract.lookback :])
     shown, hidden = series.curves
     assert not np.isfinite(shown.values[np.isin(series.x, asked)]).any()
     for curve in (shown, hidden):
@@ -125,7 +125,7 @@ def test_a_kind_that_says_nothing_shows_the_answers_of_each_part(scaffold) -> No
     package = scaffold("forecast")
     kind, manifest = kind_of(package.task), package.manifest
     counts, hidden = (manifest.n_public, manifest.n_private), package.read_truth()
-    [plot] = Kind.plots(kind, package.task.spec, package.array, hidden, counts, package.contract)
+    [plot] = Kind.plots(kind, package.task.spec, package.shown_array, hidden, counts, package.contract)
     assert isinstance(plot, Distribution)
     assert plot.samples["train"].size == package.array("train_targets").size
     np.testing.assert_array_equal(plot.samples["private"], hidden["targets"][counts[0] :].reshape(-1))

@@ -28,9 +28,9 @@ AGENT = Agent("test", "program", "print('hello')")
 NAIVE = (
     "import os, time, interface, numpy as np\n"
     "time.sleep(float({pause}))\n"
-    "interface.submit(np.repeat(interface.load_test_inputs()[:, -1:, :], interface.HORIZON, axis=1))\n"
+    "interface.predict_each(lambda x: np.repeat(x[:, -1:, :], interface.HORIZON, axis=1))\n"
 )
-"""Submits the last value, after a while."""
+"""Answers with the last value, after a while."""
 
 
 def spec(**changes: object) -> RolloutSpec:

@@ -169,8 +169,7 @@ body = {"model": os.environ["OPENFINGYM_MODEL"], "messages": [{"role": "user", "
 address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
 request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
 urllib.request.urlopen(request, timeout=60).read()
-test = interface.load_test_inputs()
-print(interface.submit(numpy.repeat(test[:, -1:], interface.HORIZON, axis=1)))
+interface.predict_each(lambda x: numpy.repeat(x[:, -1:], interface.HORIZON, axis=1))
 END
 """
 """A small coding command line: it asks the model once, and submits the last value."""

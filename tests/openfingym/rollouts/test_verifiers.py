@@ -170,9 +170,10 @@ def test_environments_find_their_verifier_too(fleet: Fleet, monkeypatch: pytest.
 
 
 def _step(env: gymnasium.Env[Any, Any], task: str) -> None:
-    inputs = env.reset(seed=0)[0]["test_inputs"]
-    horizon = build(load_task(task)).manifest.submission_shape[1]
-    info = env.step(inputs[:, -1:, :].repeat(horizon, axis=1))[-1]
+    observation, info = env.reset(seed=0)
+    horizon, done = build(load_task(task)).manifest.submission_shape[1], False
+    while not done:
+        observation, _, done, _, info = env.step(observation["inputs"][:, -1:, :].repeat(horizon, axis=1))
     assert info["state"] == "scored"
 
 

@@ -86,13 +86,13 @@ OF_A_KIND = {
         "treasury-forecast",
         'kind = "forecast"',
         'kind = "forcast"',
-        ["contract.kind: unknown kind 'forcast'; known: curves, forecast"],
+        ["contract.kind: unknown kind 'forcast'; known: array, curves, forecast"],
     ),
     "no kind": (
         "treasury-forecast",
         'kind = "forecast"\n',
         "",
-        ["contract.kind: required, but not there; known: curves, forecast"],
+        ["contract.kind: required, but not there; known: array, curves, forecast"],
     ),
     "key of another kind": (
         "ou-generation",

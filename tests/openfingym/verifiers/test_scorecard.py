@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from openfingym.catalog import load_task
 from openfingym.errors import DataError, OpenFinGymError, SubmissionError, UsageError
-from openfingym.kinds import kind_of
+from openfingym.kinds import kind_of, walks
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
@@ -66,7 +66,10 @@ def test_it_is_what_the_verifier_says_to_the_last_digit(
     with Launcher([package]) as launcher:
         client = launcher.client_for(package)
         ticket = client.create_rollout(package.manifest.name, agent="array")
-        client.submit(ticket.token, values)
+        if walks(package.task.spec.contract):
+            client.walk(ticket.token, values[package.manifest.n_public :])
+        else:
+            client.submit(ticket.token, values)
         verified = client.finalize(ticket.rollout_id)
     assert (card.private.total, card.private.relative_total) == (verified.total, verified.relative_total)
     assert card.private.metrics == verified.metrics
@@ -142,9 +145,9 @@ REFUSED: dict[str, tuple[str, Callable[[Values], NDArray[np.generic]], str, str]
         "forecast",
         lambda v: v.transpose(2, 1, 0),
         "wrong-shape",
-        r"Found shape \[2, 5, 16\]; expected \[16, 5, 2\].*other order",
+        r"Found shape \[2, 5, 79\]; expected \[79, 5, 2\].*other order",
     ),
-    "one fold": ("forecast", lambda v: v[:8], "wrong-shape", r"Every hidden item is wanted, of both folds"),
+    "one fold": ("forecast", lambda v: v[:39], "wrong-shape", r"Every hidden item is wanted, of both folds"),
     "nan": (
         "forecast",
         lambda v: changed(v, (3, 1, 0), np.nan),
@@ -214,7 +217,11 @@ def test_a_missing_file_is_named(forecast: BuiltPackage, tmp_path: Path) -> None
 def _target_days(package: BuiltPackage) -> list[str]:
     lookback = package.task.spec.contract.lookback  # type: ignore[union-attr]  # a forecast
     return (
-        np.asarray(package.array("test_times"))[:, lookback:].reshape(-1).astype("datetime64[D]").astype(str).tolist()
+        np.asarray(package.shown_array("test_times"))[:, lookback:]
+        .reshape(-1)
+        .astype("datetime64[D]")
+        .astype(str)
+        .tolist()
     )
 
 
@@ -224,13 +231,13 @@ def _doubled(table: pd.DataFrame) -> pd.DataFrame:
 
 TABLES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "a column is missing": (lambda t: t.drop(columns="beta"), "no column 'beta'; expected alpha, beta"),
-    "rows are missing": (lambda t: t.iloc[:-2], r"78 rows, expected 80 \(window x step\)"),
+    "rows are missing": (lambda t: t.iloc[:-2], r"393 rows, expected 395 \(window x step\)"),
     "a cell is text": (
         lambda t: t.assign(beta=["much" if i == 4 else v for i, v in enumerate(t["beta"])]),
         "row 6, column 'beta': 'much' is not",
     ),
     "half a key": (lambda t: t.assign(window=0), "has a column window and none called step"),
-    "a number that is none": (lambda t: t.assign(id=-1), "row 2: id is -1, expected a whole number from 0 to 79"),
+    "a number that is none": (lambda t: t.assign(id=-1), "row 2: id is -1, expected a whole number from 0 to 394"),
     "a number twice": (lambda t: t.assign(id=[0, 0, *range(2, len(t))]), "rows 2 and 3 have the same 'id'"),
     "two orders": (lambda t: t.assign(id=range(len(t))[::-1]), "date and 'id' put its rows in two orders"),
     "a row twice": (_doubled, r"row 3: date is .*, expected"),
@@ -256,10 +263,10 @@ def test_a_table_that_does_not_fit_names_row_and_column(case: str, forecast: Bui
 KEYS: dict[str, Callable[[BuiltPackage], dict[str, object]]] = {
     "Date": lambda package: {"Date": _target_days(package)},
     "timestamp": lambda package: {"timestamp": [f"{day}T00:00:00Z" for day in _target_days(package)]},
-    "axes": lambda package: {"window": np.repeat(np.arange(16), 5), "Step": np.tile(np.arange(5), 16)},
-    "id": lambda package: {"id": np.arange(80)},
-    "all": lambda package: {"id": np.arange(80), "window": np.repeat(np.arange(16), 5),
-                            "step": np.tile(np.arange(5), 16), "date": _target_days(package)},
+    "axes": lambda package: {"window": np.repeat(np.arange(79), 5), "Step": np.tile(np.arange(5), 79)},
+    "id": lambda package: {"id": np.arange(395)},
+    "all": lambda package: {"id": np.arange(395), "window": np.repeat(np.arange(79), 5),
+                            "step": np.tile(np.arange(5), 79), "date": _target_days(package)},
 }  # fmt: skip
 
 
@@ -336,12 +343,12 @@ def test_decimals_for_percent_are_remarked_on_for_levels_alone(treasury: BuiltPa
 
 def test_constants_and_repetitions_are_remarked_on(packages: dict[str, BuiltPackage], treasury: BuiltPackage) -> None:
     shape = treasury.manifest.submission_shape
-    assert warnings_for(treasury, np.full(shape, 2.0)) == ("constant: all 1200 predictions are 2",)
+    assert warnings_for(treasury, np.full(shape, 2.0)) == ("constant: all 5790 predictions are 2",)
     one = near_truth(treasury)
     one[:, :, 1] = 3.0
     assert warnings_for(treasury, one) == ("constant: every prediction of 6m is 3",)
     same = np.broadcast_to(near_truth(treasury)[:1], shape)
-    assert warnings_for(treasury, np.array(same)) == ("identical: the answer is the same for all 40 windows",)
+    assert warnings_for(treasury, np.array(same)) == ("identical: the answer is the same for all 193 windows",)
     package = packages["generation"]
     drawn = kind_of(package.task).naive(package.task.spec.contract, package.array, package.manifest.submission_shape)
     assert warnings_for(package, drawn) == ()

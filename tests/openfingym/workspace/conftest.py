@@ -83,7 +83,7 @@ async def verifier(folder: Path) -> AsyncIterator[list[str]]:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode().splitlines()
         tokens.extend(line.partition("Bearer ")[2] for line in lines if line.lower().startswith("authorization"))
-        body = json.dumps({"budget": 5, "remaining": 4})
+        body = json.dumps({"budget": 1, "remaining": 1, "practice_left": 4})
         writer.write(f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
         writer.close()
         await writer.wait_closed()

@@ -80,5 +80,5 @@ def test_rows_are_requests_of_nemo_gym() -> None:
     assert set(ours.TASKS) <= set(training_tasks())
     (row,) = ours.rows(1, tasks=[TASK])
     wanted = openai_utils.NeMoGymResponseCreateParamsNonStreaming.model_validate(row["responses_create_params"])
-    assert {tool["name"] for tool in wanted.model_dump()["tools"]} >= {"run_python", "submit"}
+    assert {tool["name"] for tool in wanted.model_dump()["tools"]} >= {"run_python", "write_file"}
     assert ours.SeedRequest.model_validate(json.loads(json.dumps(row))).task == TASK

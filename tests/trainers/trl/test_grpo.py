@@ -28,8 +28,7 @@ datasets = required("datasets")
 pytestmark = pytest.mark.sandbox
 TASK = "treasury-forecast"
 NAIVE = """import interface, numpy as np
-test = interface.load_test_inputs()
-np.save("p.npy", np.repeat(test[:, -1:], interface.HORIZON, axis=1))"""
+interface.predict_each(lambda x: np.repeat(x[:, -1:], interface.HORIZON, axis=1))"""
 ROOT = Path(__file__).parents[3]
 
 
@@ -111,7 +110,7 @@ def test_a_batch_with_tools(spec: TrlSpec, example: ModuleType, tmp_path: Path) 
 
 def test_a_batch_of_programs_on_fewer_places(programs: TrlSpec) -> None:
     rows = [programs.train_dataset[0]] * 6
-    good = f"```python\n{NAIVE}\ninterface.submit(np.load('p.npy'))\n```"
+    good = f"```python\n{NAIVE}\n```"
     bad = "```python\nraise SystemExit(3)\n```"
     said = [good, [{"role": "assistant", "content": good}], "no program", "", bad, good]
     columns = {name: [row[name] for row in rows] for name in ("task", "split", "index", "seed")}
@@ -169,7 +168,8 @@ def test_calls_with_wrong_types_are_told(spec: TrlSpec) -> None:
     environment = spec.environment_factory()  # type: ignore[operator,misc]
     environment.reset(**spec.train_dataset[0])
     assert "is a text, found int" in environment.run_python(7)
-    assert "is a text" in environment.submit({"path": 1})
+    assert "is a text" in environment.read_file({"path": 1})
+    assert not hasattr(environment, "submit"), "windows are answered by programs alone"
     assert environment.run_python("print(3)") == "3"
     assert "is a text" in environment.write_file("a", ["b"])
     assert environment.get_reward() == -1.0
@@ -190,8 +190,8 @@ def child(given: bytes, answers: Any) -> None:
     with ThreadPoolExecutor(4) as pool:
         environments = [factory() for _ in range(4)]
         list(pool.map(lambda pair: pair[0].reset(**pair[1]), zip(environments, rows, strict=True)))
-        told = list(pool.map(lambda one: one.run_python(NAIVE), environments))
-        list(pool.map(lambda one: one.submit("p.npy"), environments[:2]))
+        told = list(pool.map(lambda one: one.run_python(NAIVE), environments[:2]))
+        told += list(pool.map(lambda one: one.run_python("x = 1"), environments[2:]))
         nothing = rewards(completions=[None] * 4, prompts=[None] * 4)
         answers.put((told, nothing, list(pool.map(lambda one: one.get_reward(), environments))))
 

@@ -45,10 +45,12 @@ def ask(text, **more):
     return request("POST", "/v1/chat/completions",
                    {"model": MODEL, "messages": [{"role": "user", "content": text}], **more})
 
-def submit():
+def walk():
     import interface, numpy
-    test = interface.load_test_inputs()
-    return interface.submit(numpy.repeat(test[:, -1:], interface.HORIZON, axis=1))
+    def again(inputs): return numpy.repeat(inputs[:, -1:], interface.HORIZON, axis=1)
+    feedback = interface.predict_each(again, practice=True)
+    interface.predict_each(again)
+    return feedback
 
 exec(sys.argv[1])
 '''
@@ -97,7 +99,7 @@ status, answer = request("POST", "/v1/messages?beta=true", body, **{"x-api-key":
 assert (status, answer["stop_reason"], call["input"]) == (200, "tool_use", {"command": "id"}), answer
 messages += [{"role": "assistant", "content": answer["content"]},
              {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": "nobody"}]}]
-print(submit(), subprocess.run(["/bin/sh", "-c", "pwd; echo $HOME"], capture_output=True, text=True).stdout)
+print(walk(), subprocess.run(["/bin/sh", "-c", "pwd; echo $HOME"], capture_output=True, text=True).stdout)
 status, answer = request("POST", "/v1/messages", body)
 assert answer["content"] == [{"type": "text", "text": "Done."}], answer
 status, text = ask("Bye", stream=True, seed=99)
@@ -181,7 +183,7 @@ for path in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline"
     except OSError:
         pass
 print("SEEN", seen)
-print(submit())
+print(walk())
 """
 
 
@@ -209,9 +211,9 @@ def test_its_model_is_no_way_to_anything_else(run: Run) -> None:
     ("limits", "text", "how"),
     [({"turns": 2}, "x", "turns"), ({"tokens": 25}, "x", "tokens"), ({"tokens": 500}, "x" * 3000, "tokens")],
 )
-def test_limits_hold_and_what_was_submitted_counts(run: Run, limits: dict[str, int], text: str, how: str) -> None:
+def test_limits_hold_and_what_was_answered_counts(run: Run, limits: dict[str, int], text: str, how: str) -> None:
     program = (
-        f"print(submit()); text = {text!r}\nfor _ in range(5):\n  status, found = ask(text)\n"
+        f"print(walk()); text = {text!r}\nfor _ in range(5):\n  status, found = ask(text)\n"
         "  print(status, found.get('error'))\n  if status != 200: break\nprint(ask(text)[0])"
     )
     left, endpoint = run(program, allowance=Allowance(**limits))
@@ -273,7 +275,7 @@ def test_what_the_endpoint_refuses_is_told(run: Run) -> None:
         said = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
         return refusal(said) if "long" in json.dumps(body) else HELLO(body, number)  # type: ignore[return-value]
 
-    program = "status, found = ask('long')\nassert status == 400\nprint(found['error']['code'], ask('x')[0], submit())"
+    program = "status, found = ask('long')\nassert status == 400\nprint(found['error']['code'], ask('x')[0], walk())"
     left, _ = run(program, script)
     assert left.result.state == "scored", left.result.reason
     assert "context_length_exceeded 200" in (left.folder / "output.log").read_text()
@@ -305,7 +307,7 @@ def test_many_at_once_are_asked_one_after_the_other(run: Run) -> None:
 
     program = (
         "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(12) as pool:\n"
-        "  found = [status for status, _ in pool.map(ask, ['x'] * 12)]\nprint(sorted(found)); submit()"
+        "  found = [status for status, _ in pool.map(ask, ['x'] * 12)]\nprint(sorted(found)); walk()"
     )
     left, endpoint = run(program, script)
     log = (left.folder / "output.log").read_text()
@@ -340,7 +342,7 @@ print("went on")
         ("print('\\x1b[31mno'); sys.exit(3)", "failed", "ended with status 3: [31mno"),
         ("os.kill(os.getpid(), 9)", "failed", "ended with status 137"),
         ("kept = [b'x' * (1 << 28) for _ in range(64)]", "*", ""),
-        ("print('x' * (5 << 20)); print('LAST')", "exit", "no submission was accepted"),
+        ("print('x' * (5 << 20)); print('LAST')", "exit", "no window of the private fold was asked for"),
     ],
 )  # fmt: skip
 def test_how_it_ends(run: Run, program: str, how: str, reason: str) -> None:

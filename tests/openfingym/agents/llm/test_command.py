@@ -33,15 +33,16 @@ def call(tool, **arguments):
 
 task = hear()
 """
-SUBMITS = """
+WALKS = """
 say(type="message", content="The last value again.", model="mine", prompt_tokens=10, completion_tokens=5, cost_usd=0.25)
 code = '''
 import interface, numpy
-test = interface.load_test_inputs()
-numpy.save("p.npy", numpy.repeat(test[:, -1:], interface.HORIZON, axis=1))
+def again(inputs): return numpy.repeat(inputs[:, -1:], interface.HORIZON, axis=1)
+print(interface.predict_each(again, practice=True), interface.predict_each(again))
 '''
-assert not call("run_python", code=code)["failed"]
-found = call("submit", path="p.npy")
+assert call("submit", path="p.npy")["failed"]
+found = call("run_python", code=code)
+assert found["complete"]
 admin = "admin" if "OPENFINGYM_ADMIN_TOKEN" in os.environ else ""
 print("heard", found["text"], os.environ["MY_API_KEY"], admin, file=sys.stderr)
 say(type="end")
@@ -55,11 +56,11 @@ def _command(program: str) -> Command:
 def test_it_is_told_and_tells(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "a-key-of-my-own")
     monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", "nobody-is-told")
-    left = play(_command(SUBMITS))
+    left = play(_command(WALKS))
     assert (left.result.state, left.result.boundary, left.result.model) == ("scored", None, None)
     assert left.result.relative_total == pytest.approx(1.0)
     assert (left.result.turns, left.result.prompt_tokens, left.result.cost_usd) == (1, 10, 0.25)
-    assert [call.name for turn in left.record.messages for call in turn.tool_calls] == ["run_python", "submit"]
+    assert [call.name for turn in left.record.messages for call in turn.tool_calls] == ["submit", "run_python"]
     log = (left.folder / "output.log").read_text(encoding="utf-8")
     assert "heard submission 1: public loss" in log
     assert "a-key-of-my-own" not in log
@@ -96,7 +97,7 @@ def test_it_steps(play: Play) -> None:
         ("sys.exit('é' * 2_000_000 + '\\nat the\\x1b[31m end')", "failed", "ended with status 1 (at the[31m end)"),
         ("for _ in range(5): print('hello', flush=True)\nsys.stdin.read()", "failed", "not understood"),
         ("print('x' * 9_000_000, flush=True)\nsys.stdin.read()", "failed", "a line of more than"),
-        ("say(type='end')", "finished", "no submission was accepted"),
+        ("say(type='end')", "finished", "no window of the private fold was asked for"),
         ("import time\ntime.sleep(60)", "wall", "2 seconds were over"),
     ],
 )
@@ -152,7 +153,7 @@ def test_what_it_started_ends_with_it(play: Play, tmp_path: Path) -> None:
 def test_inside_the_container(play: Play, tmp_path: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
-    program = "import interface, numpy\nprint(interface.submit(numpy.zeros(interface.SUBMISSION_SHAPE)))\n"
+    program = "import interface, numpy\nfor one in interface.iter_test(): one.predict(numpy.zeros(one.shape))\n"
     (files / "agent.py").write_text(program, encoding="utf-8")
     agent = resolve("command", command=["python3", "agent.py"], files=files)
     left = play(agent)

@@ -57,7 +57,9 @@ def test_every_sort_of_rubbish(sort: str, play: Play) -> None:
 def test_what_was_of_no_use_is_told_of_each_of_the_answers(play: Play) -> None:
     left = play("react", "broken")  # rubbish of another sort every turn
     each = "1 empty; 1 without a program or a call; 1 cut off for length"
-    assert str(left.result.reason).startswith(f"3 useless answers in a row: {each}; no submission was accepted")
+    assert str(left.result.reason).startswith(
+        f"3 useless answers in a row: {each}; no window of the private fold was asked for"
+    )
 
 
 def test_programs_that_never_run_spend_the_turns(play: Play) -> None:
@@ -108,7 +110,7 @@ def test_a_model_whose_calls_are_text_is_understood(fault: str, form: str, play:
     assert (left.result.state, left.result.ended_by) == ("scored", "finished"), left.result.reason
     answers = [turn for turn in left.record.messages if turn.generation]
     calls = [call.name for turn in answers for call in turn.tool_calls]
-    assert calls == ["run_python", "run_python", "submit"]
+    assert calls == ["run_python"] * 3
     assert {turn.generation.call_form for turn in answers if turn.generation and turn.tool_calls} == {form}
 
 
@@ -123,10 +125,10 @@ def test_a_model_that_writes_code_and_calls_nothing_has_its_code_run(play: Play)
     left = play("react", "competent+only-blocks")
     assert (left.result.state, left.result.ended_by) == ("scored", "finished"), left.result.reason
     forms = [turn.generation.call_form for turn in left.record.messages if turn.generation]
-    assert forms == ["native", "block", "native"], "told how to call once, then run, then content"
+    assert forms == ["native", "block"], "told how to call once, then run"
     assert left.told.count(HOW_TO_CALL) == left.told.count("You call no tool. From now on") == 1
     assert "Output:" in left.told
-    assert "interface.submit" in left.record.messages[4].content, "the program stays where the model wrote it"
+    assert "interface.iter_test()" in left.record.messages[4].content, "the program stays where the model wrote it"
 
 
 def test_who_calls_tools_may_show_code(play: Play) -> None:
@@ -178,7 +180,7 @@ def test_tokens_are_limited_and_the_agent_is_told(play: Play) -> None:
 
 
 def test_what_was_submitted_before_a_limit_counts(play: Play) -> None:
-    left = play("react", "competent", allowance=Allowance(turns=3))
+    left = play("react", "competent", "fraud", allowance=Allowance(turns=3))
     assert (left.result.state, left.result.ended_by, left.result.turns) == ("scored", "turns", 3)
 
 
@@ -297,7 +299,7 @@ class Regicide:
         for process in psutil.Process().children(recursive=True):
             if process.pid not in self.spared and is_verifier(process):
                 process.kill()
-        await session.tools.run("import interface, numpy\ninterface.submit(numpy.zeros(interface.SUBMISSION_SHAPE))\n")
+        await session.tools.run("import interface\nfor window in interface.iter_test(): window.predict(0)\n")
 
 
 # httpcore leaves a socket to the garbage collector whose connection was refused.

@@ -43,7 +43,8 @@ TWICE: Answer = [("run_python", {"code": "print('no news')"})]
     ids=["the-same-call", "the-same-error", "between-the-same-file", "two-in-turn", "the-same-answer"],
 )
 def test_who_repeats_what_failed_is_ended(answers: Sequence[Answer], name: str, talk: Talk) -> None:
-    played = talk("react", Script(*answers, forever=True), kind="forecast")
+    # Only a task that is answered in one array has a tool that submits one.
+    played = talk("react", Script(*answers, forever=True), kind="fraud" if name == "submit" else "forecast")
     assert (played.ending.how, played.ending.boundary, played.failure) == ("no-progress", "agent", None)
     assert played.ending.detail.startswith("no progress in 3 answers in a row: the same call of ")
     assert name in played.ending.detail or len(answers) > 1
@@ -94,7 +95,7 @@ def test_what_was_accepted_before_is_scored_and_the_reason_kept(play: Play, tmp_
         "while call('submit', {'path': 'missing.npy'}):\n    pass\n",
         encoding="utf-8",
     )
-    arguments = ["run", "treasury-forecast", "--backend", "sandbox", "--agent", "command", "--out", str(tmp_path)]
+    arguments = ["run", "ba2motifs-fraud", "--backend", "sandbox", "--agent", "command", "--out", str(tmp_path)]
     done = CliRunner().invoke(cli, [*arguments, "--command", f"python3 {script}", "--json", "--quiet"])
     assert done.exit_code == 0, done.output
     (found,) = json.loads(done.stdout)

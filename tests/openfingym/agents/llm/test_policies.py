@@ -90,7 +90,8 @@ def test_the_hostile_one_gets_nothing(agent: str, kind: str, play: Play) -> None
     printed = left.told + (left.folder / "output.log").read_text(encoding="utf-8")
     assert "LEAK" not in printed
     assert "refused" in printed, "the attack did not even begin"
-    assert left.result.submissions_accepted <= left.result.budget
+    # Of a walk, three times practice as well as what counts.
+    assert left.result.submissions_accepted <= left.result.budget + 3 * (kind == "forecast")
     if left.result.relative_total is not None:
         assert left.result.relative_total > 0.99
     if kind == "trading":
@@ -100,7 +101,7 @@ def test_the_hostile_one_gets_nothing(agent: str, kind: str, play: Play) -> None
 @pytest.mark.docker
 @pytest.mark.parametrize("name", ["python", "python3"])
 def test_python_has_both_its_names_in_containers(name: str, contained: Launcher, tmp_path: Path) -> None:
-    program = "import interface, numpy\ninterface.submit(numpy.zeros(interface.SUBMISSION_SHAPE))\n"
+    program = "import interface, numpy\nfor one in interface.iter_test(): one.predict(numpy.zeros(one.shape))\n"
     (tmp_path / "main.py").write_text(program)
     left = player(contained, tmp_path / "runs")(resolve("command", command=[name, "main.py"], files=tmp_path))
     assert left.result.state == "scored", left.result.reason

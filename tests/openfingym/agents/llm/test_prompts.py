@@ -48,3 +48,16 @@ def test_no_agent_is_told_of_what_is_not_there(task: str) -> None:
         assert brief.messages[0]["role"] == "system"
         assert "lasso, histogram gradient boosting" in system
         assert not any(word in system for library in ALL[4:] for word in NAMED[library]), (name, system)
+
+
+@pytest.mark.parametrize("name", ["react", "codeblock", "oneshot"])
+def test_who_walks_is_told_of_no_array(name: str) -> None:
+    walks, array = (
+        brief_of(build(load_task(task)), resolve(name)) for task in ("treasury-forecast", "ba2motifs-fraud")
+    )
+    told, other = (str(brief.messages[0]["content"]) for brief in (walks, array))
+    offered, others = ({tool["function"]["name"] for tool in brief.tools} for brief in (walks, array))
+    assert "ubmi" not in told
+    assert others - offered == ({"submit"} if name == "react" else set())
+    if name != "codeblock":
+        assert ("interface.iter_test(practice=True)" in told, "ubmi" in other) == (True, True)

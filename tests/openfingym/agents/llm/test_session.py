@@ -18,6 +18,7 @@ from openfingym.agents.llm import React, Sampling
 from openfingym.agents.llm.conversation_runner import ConversationRunner
 from openfingym.agents.llm.ending import OF_THE_PROTOCOL, EndName
 from openfingym.agents.llm.playing import PlayedConversation
+from openfingym.agents.llm.prompts import for_task
 from openfingym.cli import cli
 from openfingym.errors import UsageError
 from openfingym.models import Completion, Message, PriceTable, Tool, ToolCall, Usage
@@ -158,7 +159,7 @@ def test_files_of_the_workspace(talk: Talk) -> None:
         [("run_python", {"code": "print('x' * 50_000)"})],
         "I am done.",
     )
-    played = talk("react", model, kind="forecast")
+    played = talk("react", model, kind="fraud")
     results = [str(call.result) for turn in played.turns for call in turn.tool_calls]
     assert results[1:3] == ["a note", "A NOTE"]
     assert "there is no file nothing" in results[3]
@@ -171,13 +172,30 @@ def test_files_of_the_workspace(talk: Talk) -> None:
     assert played.program == "print('x' * 50_000)"
 
 
+def test_half_a_walk_is_no_answer(talk: Talk) -> None:
+    program = (
+        "import interface, numpy\nfor window in interface.iter_test():\n    window.predict(numpy.zeros(window.shape))\n"
+    )
+    half, rest = (f"```python\n{program}{end}\n```" for end in ("    break", ""))
+    model = Script(half, "I am done.", rest, "I was not asked.")
+    played = talk("codeblock", model, kind="forecast")
+    assert (played.ending.how, len(model.sent)) == ("finished", 3), "it ends with the last window"
+    told = [turn.content for turn in played.turns if turn.role == "user"]
+    assert ["the private walk, `interface.iter_test()`, is not at its end" in text for text in told] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
 def test_tools_as_text(play: Play) -> None:
     for policy, kind in (("competent", "forecast"), ("careless", "trading")):
         agent = Agent("react", "model", acts=React(sampling=Sampling(text_tools=True)))
         left = play(agent, policy, kind)
         assert (left.result.state, left.result.ended_by) == ("scored", "finished"), left.result.reason
         called = [call.name for turn in left.record.messages for call in turn.tool_calls]
-        assert "submit" in called or len(left.record.rewards) == 800
+        assert called == ["run_python"] * 3 or len(left.record.rewards) == 800
 
 
 def test_the_example_runs_as_it_stands(tmp_path: Path, store_home: Path) -> None:
@@ -216,7 +234,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     (found,) = json.loads(done.output)
-    assert (found["state"], found["model"], found["turns"]) == ("scored", "stand-in/competent", 4)
+    assert (found["state"], found["model"], found["turns"]) == ("scored", "stand-in/competent", 3)
     config = json.loads((Path(found["path"]) / "config.json").read_text(encoding="utf-8"))
     assert (config["model"], config["allowance"]["turns"]) == ("stand-in/competent", 9)
     sampling = {"temperature": 0.0, "reply_tokens": 16_384, "text_tools": True, "append_only": False}
@@ -226,7 +244,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert (
         config["prompt_sha256"]
         == record["provenance"]["prompt_sha256"]
-        == hashlib.sha256(React().system.encode()).hexdigest()
+        == hashlib.sha256(for_task(React().system, None, walks=True).encode()).hexdigest()
     )
     for wrong, said in (
         (["--agent", "react"], "needs a model"),

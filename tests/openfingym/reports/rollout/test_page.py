@@ -171,20 +171,21 @@ def test_pictures_are_made_without_the_hidden_half(name, store_home, tmp_path):
         assert all(len(curve.x) == len(curve.y) and (np.diff(curve.x) > 0).all() for curve in picture.curves)
 
 
-def test_a_forecast_is_drawn_after_what_was_known(treasury, tmp_path):
+def test_a_forecast_is_drawn_window_by_window(treasury, tmp_path):
+    """Of the first and the last step; never with what windows showed, which is hidden."""
     values = np.full(treasury.manifest.submission_shape, 3.0)
     folder = run_folder(tmp_path, task="treasury-forecast", task_digest=treasury.manifest.digest, values=values)
     made = page(folder)
-    assert made.count('<figure class="curves">') == 6
-    assert "known input" in made
-    # Of another build, and on hidden data of its own, the inputs are not those of the package.
+    assert made.count('<figure class="curves">') == 2
+    assert "5 rows ahead, window by window" in made
+    # Of another build, and on hidden data of its own, it is not known what the numbers are about.
     other = page(run_folder(tmp_path / "b", task="treasury-forecast", task_digest="0" * 64, values=values))
     assert "not in the store here" in other
-    assert "known input" not in other
+    assert "window by window" not in other
     digest = treasury.manifest.digest
     fresh = page(run_folder(tmp_path / "c", task="treasury-forecast", task_digest=digest, tape="fresh", values=values))
     assert "had hidden data of its own" in fresh
-    assert "known input" not in fresh
+    assert "window by window" not in fresh
 
 
 def test_neither_the_hidden_answer_nor_an_account_of_unknown_bars_is_drawn(treasury, tmp_path):

@@ -25,9 +25,8 @@ TASK = "treasury-forecast"
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "Test Client!", "version": "1"}}
 PROGRAM = """
 import numpy as np, interface
-shown = np.asarray(interface.load_test_inputs())
-last = shown[:, -1:, : interface.SUBMISSION_SHAPE[2]]
-np.save("answer.npy", np.repeat(last, interface.SUBMISSION_SHAPE[1], axis=1))
+steps, channels = interface.SUBMISSION_SHAPE[1:]
+interface.predict_each(lambda shown: np.repeat(shown[:, -1:, :channels], steps, axis=1))
 """
 
 
@@ -126,7 +125,7 @@ def test_a_coding_agent_plays_a_task(tmp_path: Path) -> None:
         assert hello["protocolVersion"] == HELLO["protocolVersion"]
         client.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
         tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
-        assert list(tools) == ["run_python", "read_file", "write_file", "submit", "finish"]
+        assert list(tools) == ["run_python", "read_file", "write_file", "finish"]
         assert all(tool["inputSchema"]["type"] == "object" for tool in tools.values())
         (resource,) = client.ask("resources/list")["result"]["resources"]
         (content,) = client.ask("resources/read", uri=resource["uri"])["result"]["contents"]
@@ -134,7 +133,7 @@ def test_a_coding_agent_plays_a_task(tmp_path: Path) -> None:
         assert content["text"] == client.ask("prompts/get", name="play")["result"]["messages"][0]["content"]["text"]
         assert client.ask("resources/read", uri="file:///etc/passwd")["error"]["code"] == -32002
         assert client.ask("tools/call", name="step", arguments={})["error"]["code"] == -32602
-        assert client.ask("tools/call", name="submit", arguments=[1])["error"]["code"] == -32602
+        assert client.ask("tools/call", name="read_file", arguments=[1])["error"]["code"] == -32602
         assert client.call("run_python", code="print(6 * 7)") == {
             "content": [{"type": "text", "text": "42"}],
             "isError": False,
@@ -142,7 +141,6 @@ def test_a_coding_agent_plays_a_task(tmp_path: Path) -> None:
         assert client.call("run_python")["isError"] is True  # without its argument
         assert client.call("run_python", code="1 / 0")["isError"] is True
         assert client.call("read_file", path="nowhere.txt")["isError"] is True
-        assert client.call("submit", path="nowhere.npy")["isError"] is True
         assert client.call("write_file", path="a.txt", content="x")["isError"] is False
         told = client.ask(
             "tools/call",
@@ -153,7 +151,6 @@ def test_a_coding_agent_plays_a_task(tmp_path: Path) -> None:
         assert told["result"]["isError"] is False
         assert client.heard[-1]["method"] == "notifications/progress"
         assert client.heard[-1]["params"]["progressToken"] == "p"
-        assert "submission 1" in client.call("submit", path="answer.npy")["content"][0]["text"]
         ended = client.call("finish")
         assert ended["structuredContent"]["relative_total"] == 1.0
         assert "over" in client.call("run_python", code="print(1)")["content"][0]["text"]
@@ -165,11 +162,10 @@ def test_a_coding_agent_plays_a_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.sandbox
-def test_closing_the_input_in_the_midst_of_a_program_scores_what_was_submitted(tmp_path: Path) -> None:
+def test_closing_the_input_in_the_midst_of_a_program_scores_what_was_answered(tmp_path: Path) -> None:
     with started("--split", "train", "--backend", "sandbox", "--out", str(tmp_path)) as client:
         client.ask("initialize", **HELLO)
         client.call("run_python", code=PROGRAM)
-        client.call("submit", path="answer.npy")
         busy = {"name": "run_python", "arguments": {"code": "import time; time.sleep(600)"}}
         client.send(json.dumps({"jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": busy}).encode())
         time.sleep(1.0)  # it runs by then; were it slower, the test would be easier

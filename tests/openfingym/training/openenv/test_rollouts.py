@@ -17,9 +17,8 @@ from ..serving import Server, asked, served
 TASK = "treasury-forecast"
 PROGRAM = """
 import numpy as np, interface
-shown = np.asarray(interface.load_test_inputs())
-last = shown[:, -1:, : interface.SUBMISSION_SHAPE[2]]
-np.save("answer.npy", np.repeat(last, interface.SUBMISSION_SHAPE[1], axis=1))
+steps, channels = interface.SUBMISSION_SHAPE[1:]
+interface.predict_each(lambda shown: np.repeat(shown[:, -1:, :channels], steps, axis=1))
 print("saved")
 """
 
@@ -48,18 +47,19 @@ def test_a_rollout_is_played_by_tools_and_verified(server: Server) -> None:
         assert first["reward"] is None
         offered = asked(socket, {"type": "step", "data": {"type": "list_tools"}})["data"]["observation"]["tools"]
         assert offered == before["observation"]["tools"]
-        assert [tool["name"] for tool in offered] == ["run_python", "read_file", "write_file", "submit", "finish"]
-        told = asked(socket, call("run_python", code=PROGRAM))["data"]
+        assert [tool["name"] for tool in offered] == ["run_python", "read_file", "write_file", "finish"]
+        told = asked(socket, call("run_python", code="print(42)"))["data"]
         assert told == {
-            "observation": {"tool_name": "run_python", "result": "saved", "error": None},
+            "observation": {"tool_name": "run_python", "result": "42", "error": None},
             "reward": None,
             "done": False,
         }
-        malformed = asked(socket, {"type": "step", "data": {"tool_name": "submit", "arguments": "x"}})
+        malformed = asked(socket, {"type": "step", "data": {"tool_name": "read_file", "arguments": "x"}})
         assert malformed["data"]["code"] == "VALIDATION_ERROR"
-        assert "submission 1" in asked(socket, call("submit", path="answer.npy"))["data"]["observation"]["result"]
-        ended = asked(socket, call("finish"))["data"]
+        # With the last window answered, nothing more can be done.
+        ended = asked(socket, call("run_python", code=PROGRAM))["data"]
         assert ended["done"] is True
+        assert ended["observation"]["result"] == "saved"
         assert ended["reward"] == 0.0  # the naive answer is the baseline
         assert ended["observation"]["outcome"]["state"] == "scored"
         assert ended["observation"]["outcome"]["relative_total"] == 1.0
@@ -77,7 +77,7 @@ def test_who_speaks_mcp_alone_needs_no_reset(server: Server) -> None:
     assert told["data"] == "42"
     assert server.rpc("tools/call", session_id=name, name="dance")["error"]["code"] == -32602
     ended = server.rpc("tools/call", session_id=name, name="finish")["result"]
-    assert (ended["done"], ended["reward"]) == (True, -1.0)  # nothing was submitted
+    assert (ended["done"], ended["reward"]) == (True, -1.0)  # nothing was answered
     over = server.rpc("tools/call", session_id=name, name="run_python", arguments={"code": "print(1)"})
     assert over["error"]["code"] == -32603
     assert server.rpc("openenv/session/close", session_id=name)["result"]["closed"] is True
