@@ -51,11 +51,11 @@ def data_of(task: TaskInfo) -> frozenset[str]:
 
     # By its content, since another task may have the same file under another name.
     own = Path(task.folder) / task.dataset
-    return frozenset({sha256_of_file(own)}) if own.is_file() else _of_dataset(task.dataset)
+    return frozenset({sha256_of_file(own)}) if own.is_file() else of_dataset(task.dataset)
 
 
 @cache
-def _of_dataset(name: str) -> frozenset[str]:
+def of_dataset(name: str) -> frozenset[str]:
     """The name of a dataset that comes with the library, and for real data its source; read once for all tasks."""
     from openfingym.data.dataset import dataset_info
     from openfingym.errors import DataError

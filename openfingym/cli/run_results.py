@@ -161,3 +161,7 @@ def _print_legend(results: list[RolloutResult]) -> None:
     ):
         if policy is not None and disclosure is not None:
             say(POLICIES[policy, disclosure].format(season=season))
+    if shown := max((result.shown_before for result in results), default=0):
+        say(f"shown before: hidden data of these rollouts, in up to {shown:,} earlier ones of the same party")
+    if replayed := sum(result.may_know for result in results):
+        say(f"replayed: {replayed:,} of them, whose agents may know the hidden data from there; reports rank none")

@@ -35,6 +35,7 @@ Concern = Literal[
     "questions",
     "receipts",
     "isolation",
+    "replayed",
 ]
 
 
@@ -101,6 +102,19 @@ def left_outside(outside: Sequence[RolloutResult]) -> Iterator[Caution]:
             kind,
             "isolation",
             f"{_runs(len(mine))} ran outside isolation, or may have ({named}), and {_are(len(mine))} in no figure",
+        )
+
+
+def set_apart(replayed: Sequence[RolloutResult]) -> Iterator[Caution]:
+    """Cautions about runs that are scored apart, since their agents may have known the hidden data."""
+    for kind in dict.fromkeys(run.data_kind for run in replayed):
+        mine = [run for run in replayed if run.data_kind == kind]
+        named = _first_of(sorted({run.agent for run in mine}))
+        yield Caution(
+            kind,
+            "replayed",
+            f"{_runs(len(mine))} ({named}) {_are(len(mine))} replayed: its party was shown the hidden data before, "
+            "and the agent may know them; scored apart and not ranked",
         )
 
 

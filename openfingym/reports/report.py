@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.files.spreadsheet import not_a_formula
-from openfingym.reports.cautions import Caution, cautions_of, left_out, left_outside
+from openfingym.reports.cautions import Caution, cautions_of, left_out, left_outside, set_apart
 from openfingym.reports.cells import Cell, TaskCell, cells_of, task_cells_of
 from openfingym.reports.comparisons import RowComparison, compare
 from openfingym.reports.endpoints import AskedModel, asked_models
@@ -87,6 +87,9 @@ class Report:
     state their version are left out."""
     backed: int = 0
     """How many scored runs have a receipt in their folder that proves that the log of a verifier has their result."""
+    replayed: tuple[TaskCell, ...] = ()
+    """The figures, task by task, of rollouts whose agent may have known the hidden data from an earlier one
+    (:attr:`openfingym.RolloutResult.may_know`); they are ranked nowhere."""
     questions: QuestionReport | None = None
     """The part of the report about runs of questions with tools; None if there are none."""
 
@@ -112,6 +115,7 @@ class Report:
             "models": [asdict(asked) for asked in self.models],
             "cells": [self._named(asdict(cell)) | {"success": cell.counts.success} for cell in self.cells],
             "tasks": [self._named(asdict(cell)) for cell in self.tasks],
+            "replayed": [self._named(asdict(cell)) for cell in self.replayed],
             "comparisons": [
                 asdict(pair) | {"a": list(pair.a), "b": list(pair.b), "sentence": pair.sentence}
                 for pair in self.comparisons
@@ -216,16 +220,22 @@ def make_report(
     """
     if not by or len(set(by)) < len(by):
         raise UsageError(f"rows are grouped by at least one field and each once, found {', '.join(by) or 'none'}")
-    groups = grouped(runs.results, by)
+    groups, again = grouped(runs.results, by), grouped(runs.replayed, by)
     versions = Counter(config.version for config in runs.configs.values() if config.version is not None)
     families, samples = families_of(groups, runs.configs), Samples(stored_sample)
     return Report(
         by=tuple(by),
         cells=tuple(cells_of(groups, families, samples)),
         tasks=tuple(cell for group in groups for cell in task_cells_of(group, families)),
+        replayed=tuple(cell for group in again for cell in task_cells_of(group, families_of(again, runs.configs))),
         comparisons=tuple(compare(groups, sample_of=samples.of)),
         failures=tuple(_failures(groups)),
-        cautions=(*left_out(runs.slices), *left_outside(runs.outside), *cautions_of(groups, runs.configs)),
+        cautions=(
+            *left_out(runs.slices),
+            *left_outside(runs.outside),
+            *set_apart(runs.replayed),
+            *cautions_of(groups, runs.configs),
+        ),
         runs=len(runs.results),
         copies=runs.copies,
         damaged=runs.damaged,

@@ -17,7 +17,7 @@ from openfingym.files.strange import MEGABYTE, read_json, walk
 from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.urls import without_credentials
 from openfingym.reports.principals import with_principals
-from openfingym.results import CONFIG, RECEIPT, RESULT, VERIFIED, RolloutResult, read_run
+from openfingym.results import CONFIG, ISOLATED, RECEIPT, RESULT, VERIFIED, RolloutResult, read_run
 from openfingym.verifiers.backing import NO_RECEIPT, Backing, backing_of
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 CONFIG_LIMIT = 16 * MEGABYTE
 """Most bytes of a ``config.json``."""
-ISOLATED = frozenset({"inside", "programs inside", "model inside"})
-"""What a result says of the isolation of an agent whose programs, at least, ran in isolation, with no loop but ours."""
 _SORTED = json.JSONEncoder(sort_keys=True)
 """Made once: :func:`json.dumps` makes an encoder of its own for every document."""
 Names = frozenset[str] | None
@@ -92,6 +90,9 @@ class FoundRuns:
     """When the runs were read, in UTC."""
     slices: tuple[RolloutResult, ...] = ()
     """Rollouts that were asked a slice of their task's questions while others were asked all; they are in no figure."""
+    replayed: tuple[RolloutResult, ...] = ()
+    """Rollouts whose agent may have known the hidden data from an earlier one; they are scored apart, and in no figure
+    of the others."""
     outside: tuple[RolloutResult, ...] = ()
     """Rollouts of which something ran outside isolation, or may have, where only isolated ones were wanted; they are in
     no figure."""
@@ -126,7 +127,16 @@ def find_runs(paths: Iterable[Path], keys: Sequence[PublicKey] = (), *, isolated
         raise UsageError(f"no run was found below {where}; a run is a folder with a result.json")
     if isolated_only:
         found = _isolated(found)
-    return _of_same_questions(found)
+    return _of_same_questions(_first_showings(found))
+
+
+def _first_showings(found: FoundRuns) -> FoundRuns:
+    """Set rollouts apart whose agent may have known the hidden data."""
+    return replace(
+        found,
+        results=tuple(result for result in found.results if not result.may_know),
+        replayed=tuple(result for result in found.results if result.may_know),
+    )
 
 
 def _isolated(found: FoundRuns) -> FoundRuns:

@@ -279,6 +279,24 @@ def comparison_table(report: Report, data_kind: str) -> TextTable | None:
     )
 
 
+def replayed_table(report: Report, data_kind: str) -> TextTable | None:
+    """The table of runs whose agents may have known the hidden data; None if there are none."""
+    cells = [cell for cell in report.replayed if cell.data_kind == data_kind]
+    if not cells:
+        return None
+    return TextTable(
+        "Replayed, not ranked",
+        (*report.by, "task", "skill", "95 % interval", "runs"),
+        tuple(
+            (*cell.row, cell.task, strength(cell), interval(cell.skill), f"{cell.counts.scored}/{cell.counts.judged}")
+            for cell in cells
+        ),
+        len(report.by) + 1,
+        "Their party had been shown the hidden data in an earlier rollout, and the agent was neither filed before that "
+        "nor ran in isolation: what it shows may be memory. It is in no other table.",
+    )
+
+
 TABLES: Mapping[str, Callable[[Report, str], TextTable | None]] = {
     "skill": skill_table,
     "reward": reward_table,
@@ -289,11 +307,12 @@ TABLES: Mapping[str, Callable[[Report, str], TextTable | None]] = {
     "comparisons": comparison_table,
     "reasons": reason_table,
     "tasks": task_table,
+    "replayed": replayed_table,
 }
 """The tables of a report by name; a report has each of them for each kind of data."""
-ON_TERMINAL = ("skill", "reward", "paper", "pass", "cost", "boundaries")
+ON_TERMINAL = ("skill", "reward", "paper", "pass", "cost", "boundaries", "replayed")
 """Names of the tables that the terminal shows."""
-OPEN_ON_PAGE = ("pass", "cost", "boundaries")
+OPEN_ON_PAGE = ("pass", "cost", "boundaries", "replayed")
 """Names of the tables that the page shows unfolded, besides the paper's; it has drawings of the others."""
 FOLDED_ON_PAGE = ("skill", "comparisons", "reasons", "tasks")
 """Names of the tables that the page has folded."""

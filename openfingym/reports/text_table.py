@@ -47,7 +47,8 @@ class TextTable:
 
 def kinds_of(report: Report) -> list[str]:
     """The kinds of data in a report, in its order."""
-    return list(dict.fromkeys(cell.data_kind for cell in report.cells))
+    ranked, replayed = ([cell.data_kind for cell in cells] for cells in (report.cells, report.replayed))
+    return list(dict.fromkeys(ranked + replayed))
 
 
 def overall(report: Report, data_kind: str) -> list[Cell]:

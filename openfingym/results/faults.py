@@ -81,6 +81,7 @@ def _words(hint: object) -> tuple[object, ...]:
 # The lists follow from the annotations of RolloutResult, so that a new field of a known type is checked at once.
 _TEXTS = _fields_of(str)
 _MAYBE_TEXTS = _fields_of(str | None)
+_TRUTHS = _fields_of(bool)
 _MAPS = _fields_of(dict[str, float])
 _MAYBE_NUMBERS = _fields_of(int | None, float | None)
 _NUMBERS = (*_fields_of(int, float), *_MAYBE_NUMBERS)
@@ -89,6 +90,7 @@ _AMOUNTS = (
     "submissions_rejected",
     "budget",
     "attempt",
+    "shown_before",
     "resumed",
     "wall_s",
     "verifier_s",
@@ -134,8 +136,8 @@ def fault_of(result: RolloutResult) -> str | None:
         return f"its session is {str(result.session)[:80]}, expected what a verifier says of a live session, or null"
     if not (_states(result.questions, _QUESTIONS) or _is_slice(result.questions)):
         return f"its questions are {str(result.questions)[:80]}, expected what a verifier says of them, or null"
-    if not isinstance(values["told"], bool):
-        return "whether it was told anything must be true or false"
+    if wrong := [name for name in _TRUTHS if not isinstance(values[name], bool)]:
+        return f"its {wrong[0]} is {str(values[wrong[0]])[:80]}, expected true or false"
     if [name for name in INTERVALS if not _is_interval(values[name])]:
         return (
             f"the intervals in it must be two ordered numbers, or null; found {result.relative_interval}, "

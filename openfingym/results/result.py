@@ -37,6 +37,8 @@ ISOLATION_IN_WORDS: Mapping[Isolation | None, str] = {
     None: "not known",
 }
 """What ran in isolation, in words, by what a result states of it."""
+ISOLATED: frozenset[Isolation | None] = frozenset({"inside", "programs inside", "model inside"})
+"""What is stated of an agent whose programs, at least, ran in isolation, with no loop but ours."""
 LEAST_ISOLATED: tuple[Isolation | None, ...] = ("outside", None, "none", "programs inside", "model inside", "inside")
 """What may be stated of what ran in isolation, the least first."""
 
@@ -186,6 +188,14 @@ class RolloutResult:
     principal: str | None = None
     """Whose rollout it is, as the verifier states it: ``local``, ``operator``, or a participant's name; None of results
     of earlier versions. Reports believe it only if a receipt backs it."""
+    agent_digest: str | None = None
+    """Hex digest of the agent, its model and its limits, without its seed: which program it was; None where that is not
+    known."""
+    shown_before: int = 0
+    """In how many earlier rollouts the same hidden data were shown to its principal, as the verifier states it."""
+    replayed: bool = False
+    """Whether its agent came into being after its principal was first shown the hidden data, as far as the verifier
+    knows: it may know them, and is not ranked. Never under the local policy."""
     isolation: Isolation | None = None
     """What of the agent ran in isolation, as the launcher states it (:data:`Isolation`); None where that is not known,
     as of results of earlier versions, which do not count as isolated."""
@@ -217,6 +227,15 @@ class RolloutResult:
         low, high = self.relative_interval
         # The baseline's own answer has the interval [1, 1] but for rounding, and must be neither better nor worse.
         return "better" if high < 1.0 - EVEN else "worse" if low > 1.0 + EVEN else "no difference"
+
+    @property
+    def may_know(self) -> bool:
+        """Whether its agent may have known the hidden data from an earlier rollout, so that it is not ranked.
+
+        So it is where the verifier says so, and where something ran outside isolation that may remember them.
+        """
+        remembers = self.policy == "strict" and self.shown_before > 0 and self.isolation not in ISOLATED
+        return self.replayed or remembers
 
     @property
     def agent_label(self) -> str:

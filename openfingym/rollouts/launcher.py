@@ -279,7 +279,8 @@ class Launcher:
         # A verifier elsewhere may be restarted and come back; one of our own that dies stays dead, and is not waited
         # for.
         client = line.client.patient(self._patience_s, cancel) if self._elsewhere else line.client
-        ticket = order.resume_or_create(client, note, package, agent, ttl_s)
+        model = setup.model.name if setup and setup.model else None
+        ticket = order.resume_or_create(client, note, package, agent, model, ttl_s)
         if note is not None:
             setup = _noted(note, ticket, setup)
         # Asked for each rollout, since a verifier that runs elsewhere may be restarted with another build.
@@ -291,7 +292,7 @@ class Launcher:
             ticket,
             backend=backend_name,
             isolation=isolation_of(agent, backend_name, model_is_object=setup is not None and setup.is_object),
-            model=setup.model.name if setup and setup.model else None,
+            model=model,
             started=started,
             resumed=0 if note is None else note.resumed,
         )

@@ -236,6 +236,11 @@ class LocalRollouts:
                 )
                 uds = embedded.uds
                 verifiers = dict.fromkeys(self._packages, VerifierAddress(str(uds), embedded.admin_token))
+            else:
+                # Before anything is shown, so that all agents of a plan were there before it.
+                for address in set(verifiers.values()):
+                    with address.connect() as client:
+                        client.file_agents(self._settings.filed)
             launcher = stack.enter_context(
                 Launcher(
                     list(self._packages.values()),

@@ -12,6 +12,7 @@ from openfingym.kinds import is_live
 from openfingym.kinds.question_range import QuestionRange
 from openfingym.questions.question import REAL_CLOCK
 from openfingym.results import RolloutResult, SplitName
+from openfingym.rollouts.spec import player_digest
 
 if TYPE_CHECKING:
     from openfingym.agents import Agent
@@ -90,18 +91,22 @@ class RolloutOrder:
         """
         return self.questions is not None and self.questions.clock == "simulated"
 
-    def create(self, client: VerifierClient, package: BuiltPackage, agent: Agent, ttl_s: float) -> RolloutTicket:
+    def create(
+        self, client: VerifierClient, package: BuiltPackage, agent: Agent, model: str | None, ttl_s: float
+    ) -> RolloutTicket:
         """Have the verifier begin the rollout.
 
         Args:
             client: speaks to the verifier that scores the task.
             package: the package that the rollout is on.
             agent: the agent that acts.
+            model: name of its language model; None where none is asked.
             ttl_s: seconds until the rollout's token expires.
         """
         return client.create_rollout(
             package.manifest.name,
             agent=agent.name,
+            agent_digest=player_digest(agent, model),
             seed=self.seed,
             ttl_s=ttl_s,
             fresh=self.fresh,
@@ -112,7 +117,13 @@ class RolloutOrder:
         )
 
     def resume_or_create(
-        self, client: VerifierClient, note: RolloutNote | None, package: BuiltPackage, agent: Agent, ttl_s: float
+        self,
+        client: VerifierClient,
+        note: RolloutNote | None,
+        package: BuiltPackage,
+        agent: Agent,
+        model: str | None,
+        ttl_s: float,
     ) -> RolloutTicket:
         """The ticket of the rollout that a note names, where that can be gone on with, else of a new one.
 
@@ -121,13 +132,14 @@ class RolloutOrder:
             note: the note of a rollout that may have been begun before; None for a rollout that keeps none.
             package: the package that the rollout is on.
             agent: the agent that acts.
+            model: name of its language model; None where none is asked.
             ttl_s: seconds until the rollout's token expires.
         """
         if note is not None:
             ticket = note.ticket(client, ttl_s, package, agent.name, self.seed, self.question_range)
             if ticket is not None:
                 return ticket
-        return self.create(client, package, agent, ttl_s)
+        return self.create(client, package, agent, model, ttl_s)
 
     def finalize(self, client: VerifierClient, ticket: RolloutTicket, ttl_s: float) -> VerifiedResult:
         """End the rollout and get its result; questions on a simulated clock are resolved for it.

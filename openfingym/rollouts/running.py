@@ -29,6 +29,7 @@ from openfingym.rollouts.plan import Plan
 from openfingym.rollouts.preparation import Work, is_resumable, prepare
 from openfingym.rollouts.selection import Selection, select
 from openfingym.rollouts.settings import ModelAccess, RolloutSettings
+from openfingym.rollouts.spec import player_digest
 from openfingym.verifiers import VerifierAddress, find_verifiers
 from openfingym.verifiers.finding import require_served
 
@@ -144,6 +145,7 @@ def _settings(
         state = store.run_ledger_folder(folder.root)
     else:
         state = None
+    digests = {player_digest(spec.agent, spec.model) for spec in work.missing}
     known = known_backend(folder.backend, work.done.values()) if plan.backend == "auto" else None
     return RolloutSettings(
         backend=known or plan.backend,
@@ -152,6 +154,7 @@ def _settings(
         notes=folder.notes if resumes else None,
         models=ModelAccess({spec.name: spec for spec in plan.model_specs}, PriceTable.load(plan.prices)),
         upcoming=tuple(work.missing),
+        filed=tuple(sorted(digest for digest in digests if digest is not None)),
         places=plan.concurrency or cores(),
         patience_s=plan.patience_s,
     )

@@ -50,6 +50,9 @@ class RolloutSettings:
     """Endpoints and prices of the models that are asked."""
     upcoming: tuple[RolloutSpec, ...] = ()
     """Rollouts that will come, so that workspaces can be started for them ahead of need."""
+    filed: tuple[str, ...] = ()
+    """Digests of who will play (:func:`openfingym.rollouts.spec.player_digest`), of which running verifiers are told
+    before anything is shown."""
     places: int = 1
     """The most rollouts that run at once on each machine, and the most workspaces that wait there."""
     patience_s: float = PATIENCE_S

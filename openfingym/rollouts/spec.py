@@ -100,6 +100,18 @@ class RolloutSpec:
         return text + (f" attempt {self.attempt}" if self.attempt else "")
 
 
+def player_digest(agent: Agent, model: str | None) -> str | None:
+    """SHA-256 of who plays: an agent with the name of its model, whatever it may spend and its seed.
+
+    None where a part of the agent cannot be distinguished from another object of its class.
+    """
+    try:
+        digest = agent_digest(agent)
+    except UsageError:
+        return None
+    return digest if model is None else sha256_of_json([digest, model])
+
+
 def agent_digest(agent: Agent) -> str:
     """SHA-256 of what an agent does: its program, prompt and whatever else it is made of, its name left out.
 

@@ -161,6 +161,9 @@ def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutRes
         session=verified.session,
         questions=verified.questions,
         principal=verified.principal or None,
+        agent_digest=verified.agent_digest,
+        shown_before=verified.shown_before,
+        replayed=verified.replayed,
         log_head=verified.log_head,
     )
 

@@ -193,6 +193,13 @@ class VerifiedResult:
     """Name of the agent, as whoever began the rollout stated it."""
     seed: int | None = None
     """Seed, as whoever began the rollout stated it."""
+    agent_digest: str | None = None
+    """Hex digest of the agent without its seed, as whoever began the rollout stated it."""
+    shown_before: int = 0
+    """In how many other rollouts its principal was shown the same hidden data before it ended."""
+    replayed: bool = False
+    """Whether its agent came into being after its principal was first shown the hidden data, as far as the verifier
+    knows; never under the local policy."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import io
 import json
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -40,7 +40,7 @@ from openfingym.verifiers.connection import NOT_SENT, Connection, build
 from openfingym.verifiers.operator_client import OperatorClient
 from openfingym.verifiers.questions import QuestionClient
 from openfingym.verifiers.record_client import RecordClient
-from openfingym.verifiers.routes import EPISODES, JSON, NPY, ROLLOUT, STEPS, SUBMISSIONS
+from openfingym.verifiers.routes import EPISODES, JSON, MOST_AGENTS, NPY, ROLLOUT, STEPS, SUBMISSIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,6 +118,7 @@ class VerifierClient(RecordClient, OperatorClient):
         task: str,
         *,
         agent: str | None = None,
+        agent_digest: str | None = None,
         seed: int | None = None,
         ttl_s: float | None = None,
         fresh: bool = False,
@@ -131,6 +132,8 @@ class VerifierClient(RecordClient, OperatorClient):
         Args:
             task: name of a task that the verifier holds.
             agent: name of the agent, which is recorded with the result.
+            agent_digest: hex SHA-256 of the agent without its seed, by which a strict verifier knows whether it was
+                there before its party was first shown the hidden data; None where that is not known.
             seed: seed of the rollout, which is recorded with the result.
             ttl_s: seconds until the token expires; None for the verifier's default.
             fresh: whether the rollout gets other hidden data than the package's own, where the task can have any; the
@@ -147,13 +150,27 @@ class VerifierClient(RecordClient, OperatorClient):
             VerifierError: unknown task or instance, wrong admin token, or no verifier there.
         """
         order = {"task": task, "agent": agent, "seed": seed, "ttl_s": ttl_s, "session": session}
-        order["questions"] = questions
+        order |= {"questions": questions, "agent_digest": agent_digest}
         order |= {"split": None if split == "test" else split, "instance": instance}
         # Only what differs from the defaults is sent: an older verifier refuses names that it does not know.
         body = {key: value for key, value in order.items() if value is not None} | ({"fresh": True} if fresh else {})
         # Sent again only where nothing was sent: a request whose answer is lost may have created a rollout, and
         # repeating it would create a second one.
         return build(RolloutTicket, self._connection.json("POST", "/v1/rollouts", json=body, again=NOT_SENT))
+
+    def file_agents(self, digests: Iterable[str]) -> None:
+        """File agents before anything is shown to whoever has them: none of their rollouts is replayed then.
+
+        Args:
+            digests: hex SHA-256 of each agent, as its rollouts will state it.
+
+        Raises:
+            VerifierError: the key is not good for it, or no verifier is there.
+        """
+        left = sorted(set(digests))
+        while left:
+            batch, left = left[:MOST_AGENTS], left[MOST_AGENTS:]
+            self._connection.json("POST", "/v1/agents", json={"digests": batch})
 
     def reopen(self, rollout_id: str, ttl_s: float) -> RolloutTicket:
         """Get another token of a rollout whose questions are asked one by one, to go on with it.

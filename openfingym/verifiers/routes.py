@@ -13,6 +13,8 @@ RECORDINGS, CLOCKS, LEDGER, REFERENCES = "/v1/recordings", "/v1/clocks", "/v1/le
 PAST_FORECASTS = "/v1/past-forecasts"
 PROBLEM = "urn:openfingym:problem:"
 """Beginning of the type of every problem document (RFC 9457)."""
+MOST_AGENTS = 1000
+"""Agents that one request files."""
 JSON, NPY, NPZ, ZIP = "application/json", "application/x-npy", "application/x-npz", "application/zip"
 ARROW_STREAM, ARROW_FILE, PARQUET = (
     "application/vnd.apache.arrow.stream",

@@ -15,6 +15,7 @@ from openfingym.errors import SubmissionError, VerifierError
 from openfingym.metrics import Score
 from openfingym_verifier import finalization_service
 from openfingym_verifier.events import EpisodePlayed
+from openfingym_verifier.exposure import Exposure
 from openfingym_verifier.finalization_service import FinalizationService
 from openfingym_verifier.rollout import Rollout
 
@@ -60,6 +61,7 @@ class World:
                 session_summary=lambda _rollout: {"venue": "v"},
                 forget_session=lambda _rollout: self.asked.append("no session"),
             ),
+            SimpleNamespace(of=note("exposure", Exposure(2, replayed=True))),  # type: ignore[arg-type]
         )
 
     def note(self, name: str, answer: object) -> Any:
@@ -124,7 +126,8 @@ def test_the_last_submission_is_scored_told_and_written_in_this_order(monkeypatc
     # What was never scored is tried again, the session is over first, and the ration is taken last.
     steps = [step for step in world.asked if step not in {"baseline", ("private", 15.0)}]
     assert steps == [
-        *("session ends", "tape", ("missing", 2), ("payload", 2), ("flags", True, 0.7), ("ration", "r", True)),
+        *("session ends", "tape", ("missing", 2), ("payload", 2), ("flags", True, 0.7), "exposure"),
+        ("ration", "r", True),
         *("write", ("no tape", "r"), "no session"),
     ]
     result = world.written[0].result
@@ -134,6 +137,7 @@ def test_the_last_submission_is_scored_told_and_written_in_this_order(monkeypatc
         0.8,
         ["probing"],
     )
+    assert (result["shown_before"], result["replayed"]) == (2, True)
     assert (result["session"], world.written[0].disclosure, world.written[0].rollout_id) == (
         {"venue": "v"},
         "held",
@@ -190,7 +194,7 @@ def test_where_nothing_was_accepted_nothing_is_scored(monkeypatch: pytest.Monkey
     assert (result["state"], result["baseline_total"]) == ("rejected", 0.8)
     assert result["reason"].startswith("no private episode" if sequential else "no submission was accepted")
     assert world.asked == [
-        *("session ends", "tape", "baseline", ("flags", False, None), ("ration", "r", False), "write"),
+        *("session ends", "tape", "baseline", ("flags", False, None), "exposure", ("ration", "r", False), "write"),
         *(("no tape", "r"), "no session"),
     ]
     assert one.feedback == []

@@ -86,7 +86,8 @@ def test_a_result_says_whose_rollout_it_was_on_what_and_how_it_ended() -> None:
     assert len(salt) == 32, "nobody tries that many"
     assert document == {
         "rollout_id": "r", "task": "t", "task_digest": "d", "data_kind": "simulated", "tape": "given", "split": "test",
-        "instance": None, "agent": "a", "seed": 3, "state": "scored", "reason": None, **SCORE, "baseline": "naive",
+        "instance": None, "agent": "a", "agent_digest": None, "shown_before": 0, "replayed": False, "seed": 3,
+        "state": "scored", "reason": None, **SCORE, "baseline": "naive",
         "baseline_total": 0.8, "baseline_metrics": {"mae": 0.75}, "submissions_accepted": 2, "submissions_rejected": 4,
         "budget": 5, "flags": ["probing"], "principal": "ann", "season": "s", "policy": "strict", "disclosure": "full",
         "created_at": "1970-01-01T00:00:10.000+00:00", "finalized_at": "1970-01-01T00:00:20.000+00:00",

@@ -167,7 +167,9 @@ def test_a_ledger_from_before_there_were_slices_is_taken_over(tmp_path: Path) ->
     with contextlib.closing(Ledger(state)):
         pass
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
-        connection.execute("ALTER TABLE rollouts DROP COLUMN question_range")
+        for name in ("question_range", "agent_digest"):
+            connection.execute(f"ALTER TABLE rollouts DROP COLUMN {name}")
+        connection.execute("DROP TABLE agents")
         connection.execute(
             "INSERT INTO rollouts (id, task, task_digest, budget, created_ns, expires_ns, bucket_tokens, bucket_ns)"
             " VALUES ('r1', 't', 'd', 5, 1, 2, 1.0, 1)"

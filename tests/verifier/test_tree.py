@@ -136,9 +136,9 @@ def test_a_ledger_from_before_there_was_a_tree_is_taken_over(copied: Path) -> No
         kept = connection.execute("SELECT * FROM tree").fetchall()
         deferred = "DROP INDEX rollouts_unsettled; DROP INDEX rollouts_asked;" + "".join(
             f"ALTER TABLE rollouts DROP COLUMN {name};"
-            for name in ("questions", "settled", "split", "instance", "question_range")
+            for name in ("questions", "settled", "split", "instance", "question_range", "agent_digest")
         )
-        tables = ("tree", *TABLES, "forecasters", "rollout_questions", "rollout_data")
+        tables = ("tree", *TABLES, "forecasters", "rollout_questions", "rollout_data", "agents")
         later = deferred + "".join(f"DROP TABLE {name};" for name in tables)
         connection.executescript(f"PRAGMA foreign_keys = OFF; {later} PRAGMA user_version = 5;")
     before = verify_chain(copied)

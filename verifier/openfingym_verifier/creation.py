@@ -37,6 +37,8 @@ class CreationRequest:
     """Name of the task, which the verifier must hold."""
     agent: str | None = None
     """Name of the agent, which is recorded with the result."""
+    agent_digest: str | None = None
+    """Hex digest of the agent, its seed left out; None where its caller does not say which agent it is."""
     seed: int | None = None
     """Seed of the agent, which is recorded with the result."""
     ttl_s: float = DEFAULT_TTL_S
@@ -101,6 +103,7 @@ def new_row(
         task=order.task,
         task_digest=hidden.manifest.digest,
         agent=order.agent,
+        agent_digest=order.agent_digest,
         seed=order.seed,
         # Each question of a range is an episode, and each episode is played once.
         budget=hidden.budget if order.question_range is None else len(order.question_range),

@@ -10,9 +10,12 @@ from openfingym.instances import COUNT
 from openfingym.results import SplitName
 from openfingym.task import DataKind
 from openfingym.verifiers.answers import PastSubmission, PublicFeedback
+from openfingym.verifiers.routes import MOST_AGENTS
 from openfingym_verifier.creation import DEFAULT_TTL_S
 
 MAX_TTL_S = 366 * 24 * 3600.0
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""A SHA-256 in hex."""
 
 
 class _Document(BaseModel):
@@ -41,6 +44,9 @@ class NewRollout(_Document):
 
     task: Annotated[str, Field(min_length=1, max_length=200)]
     agent: Annotated[str, Field(max_length=200)] | None = None
+    agent_digest: Digest | None = None
+    """Digest of the agent: its program, weights and configuration, but not its seed. By it a strict verifier knows
+    whether the agent was there before its party was first shown the hidden data."""
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     ttl_s: Annotated[float, Field(gt=0.0, le=MAX_TTL_S)] = DEFAULT_TTL_S
     """Seconds until the rollout's token expires."""
@@ -57,6 +63,20 @@ class NewRollout(_Document):
     nor with a session or questions."""
     instance: Annotated[int, Field(ge=0, lt=COUNT)] | None = None
     """Number of the instance within its split; null on the task as it is."""
+
+
+class NewAgents(_Document):
+    """Body of ``POST /v1/agents``."""
+
+    digests: Annotated[list[Digest], Field(min_length=1, max_length=MOST_AGENTS)]
+    """Digests of agents, as their rollouts will state them."""
+
+
+class FiledAgents(_Document):
+    """Answer to agents that were filed."""
+
+    filed: int
+    """How many of them had not been filed before."""
 
 
 class NewToken(_Document):

@@ -18,6 +18,31 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import Transaction
 
 
+def file_agent(transaction: Transaction, principal: str, digest: str, at_ns: int) -> None:
+    """Write that a principal has an agent of this digest from now on, if it had none before."""
+    transaction.connection.execute(
+        "INSERT INTO agents (principal, digest, filed_ns) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (principal, digest, at_ns),
+    )
+
+
+@dataclass(frozen=True)
+class AgentsFiled:
+    """A principal filed agents before it runs them."""
+
+    principal: str
+    digests: tuple[str, ...]
+    """Their digests in hex."""
+    at_ns: int
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it."""
+        for digest in self.digests:
+            file_agent(transaction, self.principal, digest, self.at_ns)
+        entry = {"event": "agents-filed", "at_ns": self.at_ns, "principal": self.principal}
+        transaction.log("", {**entry, "agents": list(self.digests)})
+
+
 @dataclass(frozen=True)
 class Created:
     """A rollout was created."""
@@ -32,8 +57,8 @@ class Created:
             "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, "
             "bucket_ns,"
             " principal, season, policy, tape, tape_commitment, session, questions, split, instance,"
-            " question_range)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " question_range, agent_digest)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.id,
                 row.task,
@@ -54,8 +79,11 @@ class Created:
                 row.split,
                 row.instance,
                 row.question_range,
+                row.agent_digest,
             ),
         )
+        if row.agent_digest is not None:
+            file_agent(transaction, row.principal, row.agent_digest, row.created_ns)
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
         entry |= {"principal": row.principal, "season": row.season, "policy": row.policy}
         entry |= {"tape": row.tape, "tape_commitment": row.tape_commitment}
@@ -64,6 +92,7 @@ class Created:
         entry |= {} if row.questions is None else {"questions": row.questions}
         entry |= {} if row.split == "test" else {"split": row.split, "instance": row.instance}
         entry |= {} if row.question_range is None else {"question_range": row.question_range}
+        entry |= {} if row.agent_digest is None else {"agent_digest": row.agent_digest}
         transaction.log(
             row.id, {**entry, "agent": row.agent, "seed": row.seed, "budget": row.budget, "expires_ns": row.expires_ns}
         )

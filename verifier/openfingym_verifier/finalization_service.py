@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from openfingym.metrics import Score
     from openfingym.results import Disclosure
     from openfingym_verifier.episode_service import EpisodeService
+    from openfingym_verifier.exposure import Exposures
     from openfingym_verifier.resources import Resources
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.submission_service import SubmissionService
@@ -46,6 +47,7 @@ class FinalizationService:
         watch: ParticipantWatch,
         submissions: SubmissionService,
         episodes: EpisodeService,
+        exposures: Exposures,
     ) -> None:
         self._ledger = resources.ledger
         self._tapes = resources.tapes
@@ -56,6 +58,7 @@ class FinalizationService:
         self._watch = watch
         self._submissions = submissions
         self._episodes = episodes
+        self._exposures = exposures
 
     async def finalize(self, rollout: Rollout) -> dict[str, object]:
         """The final result as it was computed, once: from the private fold of the last submission or the episodes.
@@ -94,8 +97,10 @@ class FinalizationService:
             assert baseline is not None, "where nothing is known, nothing was scored"
             outcome = await self._compared(task, score, baseline)
         flags = await self._flags(rollout, task, values, outcome)
+        exposure = await self._exposures.of(rollout.row, task)
         now = now_ns()
-        result = final_result(rollout, outcome, baseline, flags, now, self._episodes.session_summary(rollout))
+        session = self._episodes.session_summary(rollout)
+        result = final_result(rollout, outcome, baseline, flags, now, session, exposure=exposure)
         # The ration is taken last, just before the write: a failure above must not use up a result of the participant.
         finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
         if task.sequential and values is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.results import INTERVALS
+from openfingym_verifier.exposure import Exposure
 from openfingym_verifier.rollout import utc
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from openfingym.results import State
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.truth import HiddenTask
+
+
+UNSHOWN = Exposure()
+"""Of a rollout whose party was shown nothing of it before."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ def final_result(
     now_ns: int,
     session: dict[str, object] | None = None,
     questions: dict[str, object] | None = None,
+    exposure: Exposure = UNSHOWN,
 ) -> dict[str, object]:
     """The result document without ``log_head``.
 
@@ -57,6 +63,7 @@ def final_result(
         session: what is to be said of the rollout's live session; None where it had none.
         questions: what is to be said of the questions that the rollout was asked in the place of the package's; None
             where it had the package's.
+        exposure: what the rollout's party had been shown of its hidden data before.
 
     Raises:
         Problem: ``task-unavailable``: the task was rebuilt or removed since the rollout began.
@@ -71,6 +78,9 @@ def final_result(
         "split": rollout.row.split,
         "instance": rollout.row.instance,
         "agent": rollout.row.agent,
+        "agent_digest": rollout.row.agent_digest,
+        "shown_before": exposure.shown_before,
+        "replayed": exposure.replayed,
         "seed": rollout.row.seed,
         **(scored_fields(outcome) if isinstance(outcome, ComparedScore) else _unscored(outcome)),
         # Results on instances are compared with nothing, and a training run has thousands of them.

@@ -57,6 +57,8 @@ sizes (principal, size) AS (
         JOIN episodes ON episodes.id = episode JOIN others ON others.id = rollout_id
     UNION ALL SELECT principal, :event + length(answer) FROM forecasts
         JOIN forecasters ON forecasters.id = forecaster WHERE principal NOT IN (:local, :operator)
+    UNION ALL SELECT principal, :event FROM agents WHERE principal NOT IN (:local, :operator) AND NOT EXISTS
+        (SELECT 1 FROM rollouts AS first WHERE first.principal = agents.principal AND created_ns = filed_ns)
 )
 SELECT principal, sum(size) FROM sizes GROUP BY principal
 """
@@ -162,6 +164,34 @@ class Ledger:
             return (
                 connection.execute(query, (principal, json.dumps(tasks), now_ns - UNDERWAY_NS)).fetchone() is not None
             )
+
+    def shown(self, rollout: RolloutRow, tasks: Sequence[str]) -> tuple[int, int | None]:
+        """In how many other rollouts the principal of one was shown the same hidden data, and when it first was.
+
+        Args:
+            rollout: a rollout on the given tape, or in a session on a tape that was recorded.
+            tasks: names of the tasks with the same hidden data.
+
+        Returns:
+            The number of rollouts, and the Unix time in nanoseconds at which the first of their private episodes
+            began; None where there is none.
+        """
+        query = (
+            "SELECT count(*), min(first_ns) FROM (SELECT min(started_ns) AS first_ns FROM episodes JOIN rollouts"
+            " ON rollouts.id = rollout_id WHERE principal = ? AND task IN (SELECT value FROM json_each(?))"
+            " AND tape = 'given' AND split = 'test' AND questions IS NULL AND rollouts.id != ? AND fold = 'private'"
+            " AND json_extract(session, '$.tape') IS ? GROUP BY rollout_id)"
+        )
+        tape = None if rollout.session is None else rollout.session.get("tape")
+        with self.read() as connection:
+            row = connection.execute(query, (rollout.principal, json.dumps(tasks), rollout.id, tape)).fetchone()
+            return row[0], row[1]
+
+    def filed(self, principal: str) -> dict[str, int]:
+        """When a principal filed each of its agents or first ran it, in Unix nanoseconds, by the agent's digest."""
+        with self.read() as connection:
+            query = "SELECT digest, filed_ns FROM agents WHERE principal = ?"
+            return {row["digest"]: row["filed_ns"] for row in connection.execute(query, (principal,))}
 
     def payload(self, rollout_id: str, n: int) -> bytes | None:
         """Values of the n-th accepted submission, from 1: little-endian float64, C order; None where there is none."""

@@ -68,6 +68,8 @@ class RolloutRow:
     """Number of the instance within its split; None on the task as it is."""
     question_range: str | None = None
     """Which of the package's questions the rollout is asked, such as ``1-10``; None for all."""
+    agent_digest: str | None = None
+    """Hex digest of the agent, its seed left out, as its caller states it; None where it does not."""
 
     @property
     def asked(self) -> QuestionRange | None:

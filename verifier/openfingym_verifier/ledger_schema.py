@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-VERSION = 10
+VERSION = 11
 
 SCHEMA = """
 CREATE TABLE rollouts (
@@ -128,6 +128,16 @@ ALTER TABLE rollouts ADD COLUMN instance INTEGER;
 QUESTION_RANGES = """
 ALTER TABLE rollouts ADD COLUMN question_range TEXT;
 """
+AGENTS = """
+ALTER TABLE rollouts ADD COLUMN agent_digest TEXT;
+CREATE TABLE agents (
+    principal TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    filed_ns INTEGER NOT NULL,
+    PRIMARY KEY (principal, digest)
+) WITHOUT ROWID;
+"""
+# When each principal's agents came into being, as far as the ledger knows: filed, or first run.
 STEPS = (
     SCHEMA + log.SCHEMA,
     EPISODES,
@@ -139,6 +149,7 @@ STEPS = (
     DEFERRALS,
     INSTANCES,
     QUESTION_RANGES,
+    AGENTS,
 )
 """What each version of the ledger added."""
 

@@ -74,6 +74,13 @@ def _add_life_routes(
         """Begin a rollout; its token is in the answer and nowhere else."""
         return _ticket(await service.create(_order(body), caller), tokens)
 
+    @app.post("/v1/agents", response_model=doc.FiledAgents, **common)
+    async def file_agents(body: doc.NewAgents, caller: Caller = the_caller) -> dict[str, int]:
+        """File agents by their digests, before anything is shown to whoever has them: none of their rollouts is
+        replayed then.
+        """
+        return {"filed": await service.file_agents(body.digests, caller)}
+
     @app.post("/v1/rollouts/{rollout_id}/token", response_model=RolloutTicket, **common)
     async def token(body: doc.NewToken, rollout: Rollout = the_rollout) -> dict[str, object]:
         """Another token of a rollout whose questions are asked one by one, for whoever goes on where the process that
@@ -202,6 +209,7 @@ def _order(body: doc.NewRollout) -> CreationRequest:
         return CreationRequest(
             body.task,
             agent=body.agent,
+            agent_digest=body.agent_digest,
             seed=body.seed,
             ttl_s=body.ttl_s,
             fresh=body.fresh,

@@ -27,7 +27,8 @@ from openfingym_verifier.creation import CreationRules, new_row
 from openfingym_verifier.deferral import Deferrals, order_of
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.episode_service import EpisodeService
-from openfingym_verifier.events import Created, Extended
+from openfingym_verifier.events import AgentsFiled, Created, Extended
+from openfingym_verifier.exposure import Exposures
 from openfingym_verifier.finalization_service import FinalizationService
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.instances import TaskInstances
@@ -44,7 +45,7 @@ from openfingym_verifier.resources import Resources
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.rollout_table import RolloutTable
 from openfingym_verifier.sessions import Sessions
-from openfingym_verifier.storage import ROLLOUT_BYTES, SUBMISSION_BYTES, Storage
+from openfingym_verifier.storage import EVENT_BYTES, ROLLOUT_BYTES, SUBMISSION_BYTES, Storage
 from openfingym_verifier.submission_service import SubmissionService
 from openfingym_verifier.tapes import Tapes
 from openfingym_verifier.telemetry import Telemetry
@@ -55,7 +56,7 @@ from openfingym_verifier.workers import Workers
 from openfingym_verifier.writer import HEAVY_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from openfingym.results import TapePolicy
     from openfingym_verifier.creation import CreationRequest
@@ -141,7 +142,8 @@ class Service:
         self._submissions = SubmissionService(resources)
         self.episodes = EpisodeService(resources)
         watch = ParticipantWatch(ledger, self._threads)
-        self._finalization = FinalizationService(resources, watch, self._submissions, self.episodes)
+        exposures = Exposures(ledger, tasks.values(), self._threads)
+        self._finalization = FinalizationService(resources, watch, self._submissions, self.episodes, exposures)
         self._creation = CreationRules(policy, self.sessions, self.instances, self.deferrals)
         # A submission that was acknowledged before a crash is scored before any request is answered.
         for rollout in self._rollouts:
@@ -199,6 +201,26 @@ class Service:
         if order.questions is None:
             self.grading.prepare(drawn)
         return rollout
+
+    async def file_agents(self, digests: Sequence[str], caller: Caller) -> int:
+        """Write which agents a caller has, before it runs them; returns how many are new.
+
+        See :mod:`openfingym_verifier.exposure`.
+
+        Args:
+            digests: digests of the agents, as their rollouts will state them.
+            caller: who has them.
+
+        Raises:
+            Problem: ``storage-exhausted``: there is no room for them.
+        """
+        filed = await self.in_pool(self.ledger.filed, caller.name)
+        # What is filed already costs nothing, so that a request may be sent again.
+        new = tuple(digest for digest in dict.fromkeys(digests) if digest not in filed)
+        if new:
+            with self.storage.taking(caller.name, EVENT_BYTES * len(new)):
+                await self.ledger.writer.submit(AgentsFiled(caller.name, new, now_ns()).apply)
+        return len(new)
 
     async def extend(self, rollout: Rollout, ttl_s: float) -> None:
         """Keep a rollout whose questions are asked one by one open for longer; one that has its result stays as it is.

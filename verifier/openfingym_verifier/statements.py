@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from openfingym.errors import VerifierError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from sqlite_utils import Database
 
@@ -27,6 +27,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "episodes": ("rollout_id", "n"),
     "participants": ("name",),
     "seasons": ("name",),
+    "agents": ("principal", "digest"),
 }
 """Tables, and the columns that their rows are known by."""
 LARGE = frozenset({"result", "feedback"})
@@ -53,8 +54,12 @@ class Statements:
                 created |= {name: entry.get(name) for name in ORDERS}
                 # An entry that does not speak of them is of a rollout on the task as it is.
                 created |= {"split": entry.get("split", "test"), "instance": entry.get("instance")}
-                created |= {"question_range": entry.get("question_range")}
+                created |= {name: entry.get(name) for name in ("question_range", "agent_digest")}
+                if (digest := entry.get("agent_digest")) is not None:
+                    self._file(entry["principal"], [digest], at_ns)
                 self._rows["rollouts"][rollout,] = {**stated, **created}
+            case {"event": "agents-filed", "principal": principal, "agents": digests}:
+                self._file(principal, digests, at_ns)
             case {"event": "accepted", "submission": n}:
                 row["accepted"] = row.get("accepted", 0) + 1
                 self._rows["submissions"][rollout, n] = {"received_ns": at_ns}
@@ -79,6 +84,11 @@ class Statements:
                 self._rows["seasons"][name,] = {"opened_ns": at_ns, "closed_ns": None}
             case {"event": "season-closed", "season": name}:
                 self._rows["seasons"].setdefault((name,), {})["closed_ns"] = at_ns
+
+    def _file(self, principal: str, digests: Iterable[str], at_ns: object) -> None:
+        """Record that agents were filed; the first time counts."""
+        for digest in digests:
+            self._rows["agents"].setdefault((principal, digest), {"filed_ns": at_ns})
 
     def compare(self, database: Database) -> None:
         """Check the rows.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from openfingym.errors import DataError, TaskError, UsageError, VerifierError
+from openfingym.held_out import of_dataset
 from openfingym.kinds import (
     SequentialKind,
     is_deferred,
@@ -155,6 +156,11 @@ class HiddenTask:
     def series(self) -> str:
         """Name of the series that the task's rows are from; the digest of the author's file where it is one."""
         return self.manifest.dataset if self.spec.dataset.file is None else self.manifest.dataset_digest
+
+    @functools.cached_property
+    def sources(self) -> frozenset[str]:
+        """What two tasks whose hidden data may be the same have in common (:mod:`openfingym.held_out`)."""
+        return frozenset({self.series}) if self.spec.dataset.file is not None else of_dataset(self.series)
 
     @property
     def shape(self) -> tuple[int, ...]:

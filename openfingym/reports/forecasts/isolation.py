@@ -12,8 +12,7 @@ from typing import Any, get_args
 
 from openfingym.reports.forecasts.columns import ForecasterId
 from openfingym.reports.forecasts.recorded import OPERATORS, UNRECORDED, record_files, record_lines
-from openfingym.reports.runs import ISOLATED
-from openfingym.results import LEAST_ISOLATED, Isolation
+from openfingym.results import ISOLATED, LEAST_ISOLATED, Isolation
 from openfingym.rounds.book import series_folders
 from openfingym.rounds.passes import first_name
 

@@ -373,3 +373,31 @@ def test_tapes_do_not_share_a_row_in_silence():
     assert concern == "tapes"
     assert "1 of 1 runs were on twins" in sentence
     assert [concern for concern, _ in cautions(given, twin)] == ["tapes", "tapes"]
+
+
+def test_what_may_be_memory_is_scored_apart(tmp_path):
+    """A replayed run is in no figure, rank or comparison of the others, and in a table of its own."""
+    fresh = [scored(0.9, task=task, agent=agent, seed=1) for task in TASKS[:2] for agent in ("x", "y")]
+    again = [
+        scored(0.1, task=TASKS[0], agent="x", replayed=True, shown_before=2, policy="strict"),
+        # It was filed before, but what is not isolated may remember.
+        scored(0.2, task=TASKS[0], agent="z", shown_before=1, policy="strict", isolation="outside"),
+    ]
+    known = [scored(0.3, task=TASKS[1], agent="x", shown_before=5, policy="local", isolation="outside", seed=2)]
+    write(tmp_path / "fresh", *fresh, *known)
+    write(tmp_path / "again", *again)
+    alone, found = (find_runs([tmp_path / name for name in names]) for names in (["fresh"], ["fresh", "again"]))
+    assert len(found.results) == 5, "what a local verifier counts leaves every report as it is"
+    report, before = make_report(found), make_report(alone).to_dict()
+    assert {name: report.to_dict()[name] for name in ("cells", "tasks", "comparisons")} == {
+        name: before[name] for name in ("cells", "tasks", "comparisons")
+    }
+    assert [(cell.row, cell.task, cell.skill.value) for cell in report.replayed] == [
+        (("x", "-"), TASKS[0], pytest.approx(0.9)),
+        (("z (outside)", "-"), TASKS[0], pytest.approx(0.8)),
+    ]
+    assert [caution.concern for caution in report.cautions].count("replayed") == 1
+    assert "Replayed, not ranked" in render(report, found.results, ["p"] * len(found.results))
+    only = make_report(find_runs([tmp_path / "again"]))
+    assert (only.cells, len(only.replayed)) == ((), 2)
+    assert "Replayed, not ranked" in render(only, (), [])

@@ -1,0 +1,82 @@
+"""What a party was shown before: its earlier rollouts on the hidden data that it plays now.
+
+Whatever is stepped through shows its outcomes, and what a party was shown in one rollout it knows in the next. What
+counts is whether the *agent* could have known: one that was filed before its party was first shown the data was made
+without them. A rollout of any other agent is *replayed*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from openfingym_verifier.threads import in_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from concurrent.futures import Executor
+
+    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger_rows import RolloutRow
+    from openfingym_verifier.truth import HiddenTask
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What a rollout's party had been shown of its hidden data."""
+
+    shown_before: int = 0
+    """In how many other rollouts of the party the same hidden data were shown, before this one ended."""
+    replayed: bool = False
+    """Whether its agent came into being after that, as far as the verifier knows; never under the local policy."""
+
+
+@cache
+def shipped_digests() -> frozenset[str]:
+    """Digests of the programs that come with this library, which were there before anything was shown."""
+    # Imported here, since few rollouts need them and a verifier that starts needs none.
+    from openfingym.agents import BUILTIN, Agent, resolve
+    from openfingym.kinds import KINDS
+    from openfingym.rollouts.spec import agent_digest
+
+    # The oracle, which is a check too, runs no program: it knows the hidden data.
+    named = [resolve(name) for name, record in BUILTIN.items() if record.role in {"baseline", "check"}]
+    programs = [agent for agent in named if agent.kind == "program"]
+    own = (kind.naive_program for kind in KINDS.values())
+    programs += [Agent("naive", "program", program, trusted=True) for program in own if program is not None]
+    return frozenset(map(agent_digest, programs))
+
+
+class Exposures:
+    """Says what parties had been shown, by the ledger of one verifier."""
+
+    def __init__(self, ledger: Ledger, tasks: Iterable[HiddenTask], threads: Executor) -> None:
+        self._ledger = ledger
+        self._tasks = tuple(tasks)
+        self._threads = threads
+
+    async def of(self, rollout: RolloutRow, task: HiddenTask) -> Exposure:
+        """What the party of a rollout that ends now had been shown of its hidden data.
+
+        Args:
+            rollout: the row of the rollout.
+            task: what it was on.
+        """
+        # What nobody sees the outcomes of, before it is scored, cannot be replayed; nor can what one rollout alone has.
+        if not task.sequential or task.split != "test" or rollout.tape != "given" or rollout.questions is not None:
+            return Exposure()
+        if rollout.session is not None and rollout.session.get("tape") is None:
+            return Exposure()
+        return await in_threads(self._threads, self._read, rollout, task.sources)
+
+    def _read(self, rollout: RolloutRow, sources: frozenset[str]) -> Exposure:
+        same = [task.name for task in self._tasks if task.sources & sources]
+        count, first_ns = self._ledger.shown(rollout, same)
+        if first_ns is None or rollout.policy == "local":
+            return Exposure(count)
+        if rollout.agent_digest in shipped_digests():
+            return Exposure(count)
+        # An agent that its caller does not name may be made by what was shown up to now.
+        filed_ns = self._ledger.filed(rollout.principal).get(rollout.agent_digest or "")
+        return Exposure(count, replayed=filed_ns is None or filed_ns > first_ns)
