@@ -144,6 +144,10 @@ def _findings(task: Task, folder: Path, progress: Progress) -> Iterator[Finding]
         "features": lambda: features(package, hidden),
         "ordering": lambda: _ordering(package, hidden, oracle, progress),
     }
+    if task.spec.contract.kind == "qa":
+        from openfingym.checks.tools import unanswered_truths
+
+        checks["tools"] = lambda: unanswered_truths(package, hidden, lambda text: progress(f"tools: {text}"))
     for name, check in checks.items():
         progress(name)
         yield run(name, check)

@@ -12,7 +12,8 @@
 
 ``e`` is the embargo, rows dropped from the start of the later block. Every window lies wholly inside its block, inputs
 and targets. Every row of a hidden block after the first look-back is a target once, and is among the inputs of later
-windows: they are shown one at a time, each after all before it were answered (:mod:`openfingym.kinds.walk`).
+windows: they are shown one at a time, each after all before it were answered (:mod:`openfingym.kinds.walk`). Windows to
+generate from a context *tile* their blocks instead, a whole length apart: their contexts are shown at once.
 """
 
 from __future__ import annotations
@@ -173,6 +174,7 @@ def cut(
     horizon: int,
     lead: int = 0,
     scaled: NDArray[np.bool_] | None = None,
+    tiled: bool = False,
 ) -> Windows:
     """Cut the rows into training, public and private windows; see the module's picture.
 
@@ -187,6 +189,7 @@ def cut(
         horizon: number of target rows of a window, directly after the inputs.
         lead: number of rows before the inputs that a window needs too, because something is computed from them.
         scaled: bool[d], True for the channels that are scaled; None for all.
+        tiled: whether hidden windows share no row with each other, since their inputs are shown at once.
 
     Raises:
         TaskError: a block is too short for one window; says how many rows would do.
@@ -199,9 +202,9 @@ def cut(
     # Of training rows alone: the mean of all rows would tell of the hidden ones.
     mean, scale = _scaling(values[train.start : train.stop], split, scaled)
     ready = values if split.scaling == "none" else (values - mean) / scale
-    # Training windows may overlap. Hidden ones, which are shown one after the other, advance by what they ask for.
+    # Training windows may overlap. Hidden ones advance by what they ask for where they are shown one after the other.
     train_starts = np.arange(train.start, train.stop - length + 1, split.train_stride) + lead
-    stride = hidden_stride(split, horizon)
+    stride = length if tiled else hidden_stride(split, horizon)
     public_starts = np.arange(public.start, public.stop - length + 1, stride) + lead
     private_starts = np.arange(private.start, private.stop - length + 1, stride) + lead
     test_starts = np.concatenate([public_starts, private_starts])

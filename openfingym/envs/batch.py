@@ -50,8 +50,8 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     ## Observation space
     ``Dict`` of every public array that holds numbers; a forecast has ``train_inputs`` (n_train, lookback,
     channels), ``train_targets`` (n_train, horizon, channels) and ``test_inputs`` (n_test, lookback, channels),
-    float64 in the task's unit. ``info`` of ``reset`` describes the axes, and has public ``texts``, such as questions in
-    words, as lists by the name of their array. The hidden values are in the verifier's
+    float64 in the task's unit. ``info`` of ``reset`` describes the axes, and has public ``texts``, such as training
+    questions in words, as lists by the name of their array. The hidden values are in the verifier's
     process only.
 
     ## Reward
@@ -171,11 +171,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
             "labels": list(manifest.labels),
             "metrics": {metric.name: metric.weight for metric in self.task.spec.scoring.metrics},
             "dataset": manifest.dataset,
-            **(
-                {"texts": {name: self._fresh_arrays.get(name, text).tolist() for name, text in texts.items()}}
-                if texts
-                else {}
-            ),
+            **({"texts": {name: text.tolist() for name, text in texts.items()}} if texts else {}),
         }
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:

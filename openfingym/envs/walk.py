@@ -47,8 +47,8 @@ class WalkEnv(BatchEnv):
     ## Episode end
     Terminated with the last window, or with an action that is refused. ``info`` of that step is as of
     :class:`~openfingym.envs.batch.BatchEnv`; of the others it has ``window``, the number of the window from 0,
-    ``windows_left``, its own included, ``shape`` of its predictions, and what it shows beside numbers, such as dates,
-    as lists in ``shown``.
+    ``windows_left``, its own included, ``shape`` of its predictions, and what it shows beside numbers, such as dates
+    and questions in words, as lists in ``shown``.
 
     ``reset(options={"fold": "public"})`` walks through the public fold instead, for practice: the reward is 0, and
     ``info`` of the last step has its ``feedback`` and how many walks for practice are left (``practice_left``). The

@@ -21,7 +21,7 @@ from openfingym.questions.question import LONGEST_TEXT, REAL_CLOCK
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds.material import Array, Reader
+    from openfingym.kinds.material import Array
     from openfingym.questions.provider import Truth
     from openfingym.task.contracts import Contract
 
@@ -72,7 +72,7 @@ class RolloutQuestions:
     questions: tuple[Question, ...]
     """The questions, as a ledger holds them."""
     data: Mapping[str, Array]
-    """Rows of the public arrays about these questions, by the arrays' names."""
+    """Rows of the arrays about these questions that windows show, by the arrays' names."""
     shown: NDArray[np.float64]
     """The price that was shown of each question, float64[n]. An answer about a price is the move relative to it; 1 for
     other answers."""
@@ -93,21 +93,20 @@ def clock_of(order: QuestionsOrder, rollout: str) -> str:
 
 
 def ask_simulated(
-    contract: Contract, read: Reader, targets: Array, first: int, rollout: str, now_ns: int
+    contract: Contract, hidden: Mapping[str, Array], first: int, rollout: str, now_ns: int
 ) -> RolloutQuestions:
     """Questions that are drawn for a rollout.
 
     Args:
         contract: the contract of the task.
-        read: reads a public array of the rollout's own tape, given its name.
-        targets: the hidden outcomes of that tape, float64[n].
+        hidden: the hidden arrays of the rollout's own tape, by name.
         first: row of the first private question.
         rollout: id of the rollout.
         now_ns: time of the rollout's clock, in nanoseconds since the epoch.
     """
     own = questions_contract(contract)
-    inputs, texts = (np.asarray(read(f"test_{name}"))[first:] for name in ("inputs", "texts"))
-    times = np.asarray(read("test_times"))[first:].astype(np.int64)
+    inputs, texts, targets = (hidden[name][first:] for name in ("test_inputs", "test_texts", "targets"))
+    times = hidden["test_times"][first:].astype(np.int64)
     # All are asked now, and each takes as long as in the simulation. One deadline for all, before any is resolved.
     ends = now_ns + times[:, 2] - times[:, 0]
     deadline = min(now_ns + own.window_s * SECOND, int(ends.min()) - SECOND)
@@ -115,7 +114,7 @@ def ask_simulated(
     about_prices = own.form != "probability"
     shown = np.array(inputs[:, 0]) if about_prices else np.ones(len(inputs))
     # Targets are moves relative to the price shown; a truth is a price.
-    truths = tuple(map(float, shown * (1.0 + targets[first:]) if about_prices else targets[first:]))
+    truths = tuple(map(float, shown * (1.0 + targets) if about_prices else targets))
     questions = tuple(
         question_for(own, f"{rollout}/{row}", str(text), (now_ns, deadline, int(end)), RECORDED, {}, clock)
         for row, (text, end) in enumerate(zip(texts, ends, strict=True))
@@ -125,7 +124,7 @@ def ask_simulated(
         {name: float(price), "at_ns": now_ns, "source": "SIMULATED"} if own.market_implied or about_prices else None
         for price in inputs[:, 0]
     )
-    return RolloutQuestions(questions, data_of(inputs, questions), shown, truths, references)
+    return RolloutQuestions(questions, data_of(inputs, questions, now_ns), shown, truths, references)
 
 
 def document_of(question: Question, numbers: NDArray[np.float64], shown: float) -> dict[str, object]:
@@ -200,14 +199,17 @@ def question_for(
     )
 
 
-def data_of(inputs: Array, questions: Sequence[Question]) -> dict[str, Array]:
-    """Rows of the public arrays about questions, by the arrays' names.
+def data_of(inputs: Array, questions: Sequence[Question], now_ns: int) -> dict[str, Array]:
+    """Rows of the arrays about questions that windows show, by the arrays' names.
+
+    All are asked as of now, whenever they were made: so they are one window, and none shows what came of another.
 
     Args:
         inputs: the features of each question, float64[n, features].
         questions: the questions, n of them.
+        now_ns: when the rollout is asked them, in nanoseconds since the epoch.
     """
-    times = [[question.generated_ns, question.deadline_ns, question.evaluation_ns] for question in questions]
+    times = [[now_ns, question.deadline_ns, question.evaluation_ns] for question in questions]
     return {
         "test_inputs": np.ascontiguousarray(inputs, dtype=np.float64),
         "test_times": np.array(times).astype("datetime64[ns]"),

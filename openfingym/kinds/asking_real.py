@@ -83,7 +83,7 @@ def ask_given(questions: Sequence[Question], names: Sequence[str], count: int, n
     if "days" in names:
         ends = np.array([question.evaluation_ns for question in questions], dtype=np.float64)
         inputs[: len(questions), names.index("days")] = (ends - now_ns) / (DAY_S * SECOND)
-    data = data_of(inputs[: len(questions)], questions)
+    data = data_of(inputs[: len(questions)], questions, now_ns)
     unused = count - len(questions)
     times, texts = data["test_times"], [*map(str, data["test_texts"]), *[UNUSED] * unused]
     return RolloutQuestions(
@@ -119,7 +119,7 @@ def _ask_markets(
         for row, market in enumerate(markets)
     )
     inputs = np.array([[market.known[name] for name in names] for market in markets])
-    return RolloutQuestions(questions, data_of(inputs, questions), np.ones(count))
+    return RolloutQuestions(questions, data_of(inputs, questions, now_ns), np.ones(count))
 
 
 def _ask_prices(
@@ -167,7 +167,7 @@ def _ask_prices(
         )
         rows.append([price, float(ahead), *returns])
     inputs = np.array(rows)
-    return RolloutQuestions(tuple(questions), data_of(inputs, questions), inputs[:, 0])
+    return RolloutQuestions(tuple(questions), data_of(inputs, questions, now_ns), inputs[:, 0])
 
 
 def _end(

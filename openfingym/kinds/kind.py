@@ -226,7 +226,7 @@ class Kind(ABC):
         Args:
             contract: the contract of the task.
             fold: the public fold, so that a refusal tells nothing of the private one.
-            values: a whole submission.
+            values: a whole submission, or its part for a window that is answered.
 
         Raises:
             SubmissionError: the submission is not admissible; the message names the position or the reason.

@@ -131,9 +131,10 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
         raise TaskError(
             "windows of a panel need the table [metadata.openfingym.split]", path=task.config_path, key="split"
         )
-    if split.log1p or split.scaled:
+    if split.log1p or split.scaled or split.hidden_stride:
         raise TaskError(
-            "log1p and scaled are for forecasts; a generated window is scaled as a whole",
+            "log1p, scaled and hidden_stride are for forecasts; a generated window is scaled as a whole, and hidden "
+            "ones share no row",
             path=task.config_path,
             key="split",
         )
@@ -141,7 +142,13 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
     # Each window is divided by the row before it, which then belongs to the window (`lead`), so that no two share it.
     anchored = split.scaling == "start"
     windows = recipe.cut(
-        values, times, split=split, lookback=contract.lookback, horizon=contract.horizon, lead=int(anchored)
+        values,
+        times,
+        split=split,
+        lookback=contract.lookback,
+        horizon=contract.horizon,
+        lead=int(anchored),
+        tiled=True,
     )
     whole = {}
     for part in ("train", "test"):

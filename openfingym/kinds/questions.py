@@ -1,8 +1,9 @@
 """The kind ``questions``: forecast outcomes by a probability, a number, quantiles or an interval.
 
-The package holds simulated questions with their outcomes: an agent trains on some, gets feedback on others, and is
-scored on the last ones. In place of these last ones, a rollout may have questions that are asked when it is created and
-have no outcome yet (:mod:`openfingym.kinds.asking`); then its result is deferred until they are resolved.
+The package holds simulated questions with their outcomes: an agent trains on some, practises on others, and is scored
+on the last ones. Hidden questions are shown in the order in which they are asked, those of one time together. In place
+of the last ones, a rollout may have questions that are asked when it is created and have no outcome yet
+(:mod:`openfingym.kinds.asking`); then its result is deferred until they are resolved.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from openfingym.kinds.questions_contract import COVERAGE, QuestionsContract, que
 from openfingym.kinds.questions_naive import NAIVE, naive_answers
 from openfingym.kinds.skillless.questions import skillless
 from openfingym.kinds.start import Start
+from openfingym.kinds.walk import hidden_until_due
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,9 +61,9 @@ class QuestionsKind(Kind):
     contract = QuestionsContract
     start = START
     load_train = ("train_inputs", "train_targets")
-    load_test = ("test_inputs",)
     takes_pulled = False
     interface = "interface_questions.py"
+    environment = "openfingym.envs.walk:WalkEnv"
     deferred = True
     naive_program = NAIVE
 
@@ -97,29 +99,13 @@ class QuestionsKind(Kind):
             )
         train, public, private = _cuts(task)
         hidden = np.r_[public, private]
-        public_arrays: dict[str, Array] = {}
-        axes: dict[str, tuple[str, ...]] = {}
-        for part, rows in (("train", np.r_[train]), ("test", hidden)):
-            public_arrays |= {
-                f"{part}_inputs": source.features[rows],
-                f"{part}_times": source.times[rows],
-                f"{part}_texts": np.array([source.texts[row] for row in rows]),
-                # Each question is a series of its own: the outcome of one tells nothing of others asked meanwhile.
-                f"{part}_series": np.arange(len(rows)),
-            }
-            axes |= {
-                f"{part}_inputs": ("question", "feature"),
-                f"{part}_times": ("question", "moment"),
-                f"{part}_texts": ("question",),
-                f"{part}_series": ("question",),
-            }
-        public_arrays["train_targets"], axes["train_targets"] = source.targets[train], ("question",)
+        arrays, axes = question_arrays(source, {"train": np.r_[train], "test": hidden})
         numbers = contract.numbers
         n_public, n_private = public.stop - public.start, private.stop - private.start
-        return Material(
+        material = Material(
             info=source.info,
             dataset_digest=source.info.sha256,
-            public=public_arrays,
+            public=arrays,
             axes=axes,
             hidden={"targets": source.targets[hidden]},
             n_train=train.stop,
@@ -137,10 +123,21 @@ class QuestionsKind(Kind):
                 "levels": list(contract.levels),
                 "coverage": COVERAGE if contract.form == "interval" else None,
                 "market_implied": contract.market_implied,
-                "n_public": n_public,
                 "moments": ["asked", "deadline", "resolves"],
             },
         )
+        return hidden_until_due(material)
+
+    def walks(self, contract: Contract) -> bool:
+        """Every question is asked at a time."""
+        return True
+
+    def due(self, contract: Contract, read: Reader) -> Array:
+        """The time at which each question is asked. What is known then may show what came of questions that were asked
+        before, and nothing of those that are asked at the same time; by deadlines or by resolutions, a question could
+        be shown after a later one.
+        """
+        return np.asarray(read("test_times"))[:, 0]
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
         """An instance on questions that are drawn anew; see :mod:`openfingym.kinds.row_instances`."""
@@ -261,6 +258,31 @@ class QuestionsKind(Kind):
     def brief(self, task: Task, material: Material) -> Brief:
         """What an agent is told of the task; see :mod:`openfingym.kinds.questions_brief`."""
         return brief(task, material)
+
+
+def question_arrays(
+    source: QuestionRows, rows: Mapping[str, NDArray[np.int64]]
+) -> tuple[dict[str, Array], dict[str, tuple[str, ...]]]:
+    """The arrays of questions by name, and the meaning of their axes.
+
+    Args:
+        source: the questions with their outcomes.
+        rows: positions of the questions to learn from (``train``) and of those to answer (``test``).
+    """
+    arrays: dict[str, Array] = {"train_targets": source.targets[rows["train"]]}
+    axes: dict[str, tuple[str, ...]] = {"train_targets": ("question",)}
+    for part, chosen in rows.items():
+        arrays |= {
+            f"{part}_inputs": source.features[chosen],
+            f"{part}_times": source.times[chosen],
+            f"{part}_texts": np.array([source.texts[row] for row in chosen]),
+        }
+        axes |= {
+            f"{part}_inputs": ("question", "feature"),
+            f"{part}_times": ("question", "moment"),
+            f"{part}_texts": ("question",),
+        }
+    return arrays, axes
 
 
 def _cuts(task: Task) -> tuple[slice, slice, slice]:

@@ -13,11 +13,6 @@ from openfingym.kinds.stretches import placed, public_part, public_share, room
 from openfingym.kinds.walk import hidden_until_due
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from openfingym.data.questions import QuestionRows
     from openfingym.kinds.instances import InstanceSplit, TrainingData
     from openfingym.kinds.questions_contract import QuestionsContract
     from openfingym.kinds.stretches import TimeStretch
@@ -125,6 +120,7 @@ def questions_instance(
     """
     from openfingym.data.processes.draws import Branch
     from openfingym.data.questions import ROWS, simulated_questions
+    from openfingym.kinds.questions import question_arrays
 
     # A branch that keeps none of the rows of the package's own set: ROWS of them are drawn from the new seed.
     source = simulated_questions(name, Branch(fresh_seed(split, generator), ROWS))
@@ -137,54 +133,29 @@ def questions_instance(
         "train": np.arange(first - table.embargo),
         "test": np.r_[first : first + n_public, second : second + asked - n_public],
     }
-    public, axes = _question_arrays(source, rows)
+    public, axes = question_arrays(source, rows)
     numbers = contract.numbers
     # Facts that hold of the instance as of the task.
     same = ("lookback", "horizon", "channels", "form", "levels", "coverage", "market_implied", "moments")
-    return Instance(
-        Material(
-            info=data.info,
-            dataset_digest=data.digest,
-            public=public,
-            axes=axes,
-            hidden={"targets": source.targets[rows["test"]]},
-            n_train=len(rows["train"]),
-            n_public=n_public,
-            n_private=asked - n_public,
-            shape=(asked, len(numbers)) if len(numbers) > 1 else (asked,),
-            submission_axes=("question", "number") if len(numbers) > 1 else ("question",),
-            labels=numbers,
-            recipe=(
-                *origin(data, "questions drawn anew"),
-                f"{table.embargo} questions dropped between; {n_public} public, {asked - n_public} private",
-            ),
-            facts={**{fact: data.facts[fact] for fact in same}, "n_public": n_public},
-        )
+    material = Material(
+        info=data.info,
+        dataset_digest=data.digest,
+        public=public,
+        axes=axes,
+        hidden={"targets": source.targets[rows["test"]]},
+        n_train=len(rows["train"]),
+        n_public=n_public,
+        n_private=asked - n_public,
+        shape=(asked, len(numbers)) if len(numbers) > 1 else (asked,),
+        submission_axes=("question", "number") if len(numbers) > 1 else ("question",),
+        labels=numbers,
+        recipe=(
+            *origin(data, "questions drawn anew"),
+            f"{table.embargo} questions dropped between; {n_public} public, {asked - n_public} private",
+        ),
+        facts={fact: data.facts[fact] for fact in same},
     )
-
-
-def _question_arrays(
-    source: QuestionRows, rows: Mapping[str, NDArray[np.int64]]
-) -> tuple[dict[str, Array], dict[str, tuple[str, ...]]]:
-    """The public arrays of questions by name, and the meaning of their axes.
-
-    Args:
-        source: the questions with their outcomes.
-        rows: positions of the questions to learn from (``train``) and of those to answer (``test``).
-    """
-    public: dict[str, Array] = {}
-    axes: dict[str, tuple[str, ...]] = {}
-    about = {
-        "inputs": (source.features, ("question", "feature")),
-        "times": (source.times, ("question", "moment")),
-        "texts": (np.array(source.texts), ("question",)),
-    }
-    for part, chosen in rows.items():
-        for name, (values, meaning) in about.items():
-            public[f"{part}_{name}"], axes[f"{part}_{name}"] = values[chosen], meaning
-        public[f"{part}_series"], axes[f"{part}_series"] = np.arange(len(chosen)), ("question",)
-    public["train_targets"], axes["train_targets"] = source.targets[rows["train"]], ("question",)
-    return public, axes
+    return Instance(hidden_until_due(material))
 
 
 def _in_time(

@@ -14,7 +14,7 @@ whose names begin with ``test_``, in which items are in the order of a submissio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -123,6 +123,8 @@ class Form:
     """Smallest admissible value."""
     high: float
     """Largest admissible value."""
+    check: Callable[[NDArray[np.float64]], None]
+    """Refuses, by a SubmissionError, what shape and range do not show."""
 
 
 class WalkEpisode:
@@ -156,10 +158,12 @@ class WalkEpisode:
             action: ``{"predictions": nested lists}``, of the form of a submission with the window's items alone.
 
         Raises:
-            SubmissionError: the action is not of this form, or a number is outside the contract's range.
+            SubmissionError: the action is not of this form, a number is outside the contract's range, or the kind of
+                task refuses the answer.
         """
         items = self._walk.items(self._windows[self._done])
         values = read_predictions(action, items.stop - items.start, self._form)
+        self._form.check(values)
         first = items.start - self._items.start
         self._answers[first : first + len(values)] = values
         self._done += 1

@@ -191,7 +191,8 @@ def _windows(kind: Kind, contract: Contract, material: Material) -> dict[str, ob
         name.removeprefix(SHOWN): {
             "shape": list(array.shape[1:]),
             "axes": list(material.axes[name]),
-            "dtype": str(array.dtype),
+            # Texts of a rollout's own may be longer than the package's.
+            "dtype": "str" if array.dtype.kind == "U" else str(array.dtype),
         }
         for name, array in material.hidden.items()
         if name.startswith(SHOWN)

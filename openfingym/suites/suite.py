@@ -10,9 +10,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
-from openfingym.errors import OpenFinGymError, UsageError
+from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.suites.asking import Approach, Prompt, most_frequent, plain_call, plain_prompt
 from openfingym.suites.breakdown import Breakdown
 
@@ -47,6 +49,22 @@ class SuiteQuestion:
     tags: tuple[str, ...] = ()
     """Tags by which results are broken down, such as ``2024-02``."""
 
+    @property
+    def moment(self) -> datetime:
+        """The time as of which it is asked.
+
+        Raises:
+            DataError: it is no time in ISO 8601.
+        """
+        try:
+            moment = datetime.fromisoformat(self.as_of)
+        except ValueError as error:
+            raise DataError(
+                f"question {self.id!r} is asked as of {self.as_of[:40]!r}; expected a time in ISO 8601, such as "
+                "2025-08-01T20:00:00+00:00"
+            ) from error
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
     def to_json(self) -> str:
         """The question as one line of JSON."""
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
@@ -60,7 +78,15 @@ class SuiteQuestion:
 
 @dataclass(frozen=True, eq=False)
 class QuestionSet:
-    """The questions of a task with their answers, in three parts."""
+    """The questions of a task with their answers, in three parts.
+
+    They are asked in this order, with tools that look up what was known as of each one's time. So these times may not
+    decrease: tools of an earlier question would know what became of one that is still to be answered.
+
+    Raises:
+        DataError: a question to ask is as of an earlier time than one before it, or a question to train on as of a
+            later time than the first that counts.
+    """
 
     info: DatasetInfo
     """What is known of the data that the questions are about."""
@@ -75,10 +101,41 @@ class QuestionSet:
     truths: NDArray[np.float64]
     """float64[train + public + private, numbers of an answer]: the true answers."""
 
+    def __post_init__(self) -> None:
+        require_order(self.train, (*self.public, *self.private), len(self.public))
+
     @property
     def questions(self) -> tuple[SuiteQuestion, ...]:
         """All questions, in the order of :attr:`truths`."""
         return (*self.train, *self.public, *self.private)
+
+
+def require_order(train: Sequence[SuiteQuestion], asked: Sequence[SuiteQuestion], n_public: int) -> None:
+    """Check that questions are asked in the order of their times.
+
+    Args:
+        train: questions whose answers are public.
+        asked: questions that are asked, in order: those to practise on, then those that count.
+        n_public: how many of them are to practise on.
+
+    Raises:
+        DataError: a question is as of an earlier time than the one before it, or a question to train on is as of a
+            later time than the first that counts.
+    """
+    for place, (before, after) in enumerate(pairwise(asked), 1):
+        if after.moment < before.moment:
+            raise DataError(
+                f"question {place + 1} of {len(asked)} ({after.id!r}) is asked as of {after.as_of}, and question "
+                f"{place} ({before.id!r}) before it as of {before.as_of}, whose tools may know the answer; sort the "
+                "questions to practise on, and those that count, by their times"
+            )
+    if train and asked[n_public:]:
+        latest, first = max(train, key=lambda question: question.moment), asked[n_public]
+        if latest.moment > first.moment:
+            raise DataError(
+                f"the training question {latest.id!r} is asked as of {latest.as_of}, after the first question that "
+                f"counts ({first.id!r}, {first.as_of}); train on earlier questions"
+            )
 
 
 @dataclass(frozen=True)
@@ -332,6 +389,31 @@ class Suite(ABC):
             rows: number of answers of each kind that are wanted.
             generator: source of randomness for answers that are drawn.
         """
+
+    def revealing(
+        self,
+        question: SuiteQuestion,  # noqa: ARG002 - a suite with tools says what to call
+        options: Mapping[str, Scalar],  # noqa: ARG002 - as above
+    ) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """Calls of tools, each a name with arguments, whose answers tell the truth of a question once it is known;
+        none if the suite does not say. ``openfingym task check`` makes them while the question is unanswered.
+        """
+        return ()
+
+    def reveals(
+        self,
+        question: SuiteQuestion,
+        truth: NDArray[np.float64],  # noqa: ARG002 - a suite that states calls overrides this
+        replies: Sequence[Observation],  # noqa: ARG002 - as above
+    ) -> bool:
+        """Whether the answers to the calls of :meth:`revealing` tell the truth. A suite that states calls overrides it.
+
+        Args:
+            question: the question whose truth is looked for.
+            truth: float64[numbers], its true answer.
+            replies: the answers to the calls, in their order.
+        """
+        raise UsageError(f"the suite {self.name!r} states calls for {question.id}, and not how to read them")
 
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:  # noqa: ARG002 - a suite may state nothing
         """What reports say of a task beyond its scores; nothing, unless a suite overrides it."""

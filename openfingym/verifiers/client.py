@@ -286,6 +286,14 @@ class VerifierClient(RecordClient, OperatorClient):
         document = self._connection.checked(self._connection.send("GET", ROLLOUT, token))
         return int(document["episode"] or 0), int(document["step"] or 0)
 
+    def windows_left(self, token: str) -> int:
+        """The number of private windows without an answer, of an open rollout whose task is walked through.
+
+        Raises:
+            VerifierError: the verifier failed, or does not answer.
+        """
+        return int(self._connection.checked(self._connection.send("GET", ROLLOUT, token))["windows_left"])
+
     def _play(self, path: str, token: str, body: Mapping[str, object], headers: Mapping[str, str]) -> EpisodeStep:
         try:
             content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()

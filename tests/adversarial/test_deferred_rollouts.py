@@ -12,7 +12,7 @@ import pytest
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
-from tests.verifier.deferred_runs import ASKED, answer_of, begin, quick_markets, refused, rows, running, truths_of
+from tests.verifier.deferred_runs import ASKED, begin, quick_markets, refused, rows, running, shown_of, truths_of
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +24,12 @@ def test_what_a_rollout_is_asked_and_shown_is_its_own_and_holds_no_truth(package
     state = tmp_path / "state"
     with running(package, state) as client:
         tickets = [begin(client) for _ in range(2)]
-        shown = [client.data(ticket.rollout_id) for ticket in tickets]
-        stored = np.asarray(package.array("test_inputs"))[-ASKED:]
-        private = [data["test_inputs"][-ASKED:] for data in shown]
+        shown = [shown_of(client, ticket) for ticket in tickets]
+        stored = np.asarray(package.shown_array("test_inputs"))[-ASKED:]
+        private = [data["inputs"] for data in shown]
         for one, other in ((private[0], private[1]), (private[0], stored), (private[1], stored)):
             assert not (one == other).all(axis=1).any()
-        assert set(shown[0]) <= {"test_inputs", "test_times", "test_texts"}
+        assert set(shown[0]) == {"inputs", "times", "texts"}
         keys = b"".join((state / name).read_bytes() for name in ("tape.key", "provider.key"))
         whole = b"".join(array.tobytes() for data in shown for array in data.values())
         assert not any(key in whole for key in (keys[:32], keys[32:]))
@@ -42,26 +42,30 @@ def test_what_a_rollout_is_asked_and_shown_is_its_own_and_holds_no_truth(package
 def test_answers_after_the_deadline_or_after_the_truth_are_refused_whole(package, tmp_path):
     state = tmp_path / "state"
     with running(package, state) as client:
-        late, other = begin(client), begin(client)
-        client.submit(late.token, answer_of(package, np.full(ASKED, 0.4)))
-        clock = f"rollout/{late.rollout_id}"
-        client.questions.advance(clock, 2 * 10**18)
+        early, late, other = (begin(client) for _ in range(3))
+        for ticket in (early, late):
+            shown_of(client, ticket)
+        client.walk(early.token, np.full(ASKED, 0.4))
+        for ticket in (early, late):
+            client.questions.advance(f"rollout/{ticket.rollout_id}", 2 * 10**18)
         client.questions.resolve()
-        truths = truths_of(state, late.rollout_id)
+        truths = truths_of(state, early.rollout_id)
         assert len(truths) == ASKED
-        before = rows(state, "SELECT count(*) FROM forecasts"), rows(state, "SELECT count(*) FROM submissions")
-        assert "deadline-passed" in refused(lambda: client.submit(late.token, answer_of(package, truths)))
-        assert before == (
-            rows(state, "SELECT count(*) FROM forecasts"),
-            rows(state, "SELECT count(*) FROM submissions"),
-        )
+        written = [f"SELECT count(*) FROM {table}" for table in ("forecasts", "steps", "submissions")]
+        before = [rows(state, query) for query in written]
+        known = truths_of(state, late.rollout_id)
+        assert "deadline-passed" in refused(lambda: client.walk(late.token, known))
+        assert "episodes-exhausted" in refused(lambda: client.walk(early.token, truths)), "an answer stays"
+        assert before == [rows(state, query) for query in written]
+        assert client.start_episode(late.token).step == 0, "what is refused is no answer"
         # Not through another rollout either: it is asked other questions, by its own clock.
-        client.submit(other.token, answer_of(package, truths))
-        assert client.finalize(late.rollout_id).state in {"deferred", "scored"}
+        client.walk(other.token, truths)
+        assert client.finalize(early.rollout_id).state in {"deferred", "scored"}
         client.questions.resolve()
-        final = client.finalize(late.rollout_id)
+        final = client.finalize(early.rollout_id)
         assert final.total == pytest.approx(((0.4 - truths) ** 2).mean(), rel=1e-12)
         assert client.finalize(other.rollout_id).state == "deferred"
+        assert client.finalize(late.rollout_id).state == "rejected"
 
 
 def test_a_client_can_neither_say_what_time_it_is_nor_move_it(package, tmp_path):
@@ -88,11 +92,12 @@ def test_a_client_can_neither_say_what_time_it_is_nor_move_it(package, tmp_path)
         ):
             answer = http.request(method, path, json={"now": "2100-01-01T00:00:00Z"}, headers=agent)
             assert answer.status_code in {401, 403}, (path, answer.text)
-        body = {"predictions": answer_of(package, np.full(ASKED, 0.5)).tolist()}
-        stated = {"Date": "Mon, 01 Jan 2001 00:00:00 GMT", "X-Received-At": "2001-01-01T00:00:00Z"}
-        answer = http.post("/v1/submissions", json=body, headers={**agent, **stated})
-        assert answer.status_code == 201, answer.text
-        answer = http.post("/v1/submissions", json={**body, "received_at": 0}, headers=agent)
+        shown_of(client, ticket)
+        body = {"episode": 1, "step": 1, "action": {"predictions": [0.5] * ASKED}}
+        answer = http.post("/v1/steps", json={**body, "received_at": 0}, headers=agent)
         assert answer.status_code == 422
+        stated = {"Date": "Mon, 01 Jan 2001 00:00:00 GMT", "X-Received-At": "2001-01-01T00:00:00Z"}
+        answer = http.post("/v1/steps", json=body, headers={**agent, **stated})
+        assert answer.status_code == 200, answer.text
         (times,) = rows(state, "SELECT min(received_ns), max(received_ns), max(generated_ns) FROM forecasts, questions")
         assert times[0] == times[1] == times[2]

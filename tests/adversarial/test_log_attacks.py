@@ -40,7 +40,7 @@ from openfingym_verifier.questions.resolution_events import (
 )
 from openfingym_verifier.receipts import Receipts, load_signing_key
 from openfingym_verifier.writer import Transaction
-from tests.verifier.deferred_runs import ASKED, answer_of, quick_markets, rows
+from tests.verifier.deferred_runs import ASKED, quick_markets, rows
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
             for _ in range(2)
         ]
         for ticket in tickets:
-            client.submit(ticket.token, answer_of(package, np.full(ASKED, 0.4)))
+            client.walk(ticket.token, np.full(ASKED, 0.4))
             client.finalize(ticket.rollout_id)
         first, second = (ticket.rollout_id for ticket in tickets)
         deferred, owned = client.receipt(first), list(client.questions.list())

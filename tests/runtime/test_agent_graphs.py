@@ -69,6 +69,8 @@ def test_sparse_rows_are_what_scipy_takes_them_for():
 def test_arrays(kind, train, asked, interfaces):
     interface = interfaces[kind]
     assert tuple(array.shape for array in interface.load_train()) == train
+    with pytest.raises(ValueError, match=f"this is a {kind} task, which asks nothing in words; use the arrays"):
+        interface.questions()
     if interface.walks:
         assert interface.contract["window"]["inputs"]["shape"] == asked
         for call in (interface.load_test_inputs, interface.make, lambda: interface.submit(np.zeros(3))):

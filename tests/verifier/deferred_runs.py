@@ -64,10 +64,11 @@ def rows(state: Path, query: str, *bound: object) -> list[tuple[Any, ...]]:
         return connection.execute(query, bound).fetchall()
 
 
-def answer_of(package: BuiltPackage, probabilities: np.ndarray) -> np.ndarray:
-    values = np.full(package.manifest.submission_shape, 0.5)
-    values[package.manifest.n_public :] = probabilities
-    return values
+def shown_of(client: VerifierClient, ticket: Any) -> dict[str, np.ndarray]:
+    """What the window of all of a rollout's questions shows, by name, while it is not answered."""
+    at = client.start_episode(ticket.token)
+    assert at.info["windows_left"] == 1, "questions that are asked at one time are shown together"
+    return {name: np.array(values) for name, values in at.observation.items()}
 
 
 def begin(client: VerifierClient, clock: str = "simulated", agent: str = "tester") -> Any:

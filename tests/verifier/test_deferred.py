@@ -12,7 +12,7 @@ import pytest
 from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.log import verify_chain
 from tests.openfingym.questions.providers.served import serve
-from tests.verifier.deferred_runs import ASKED, answer_of, begin, quick_markets, refused, rows, running, truths_of
+from tests.verifier.deferred_runs import ASKED, begin, quick_markets, refused, rows, running, shown_of, truths_of
 
 PAID = (1.0, 0.0, 0.5, 0.0, 1.0, 0.0)
 """What its real markets pay, but for the last one, which is never decided."""
@@ -28,14 +28,23 @@ def test_a_simulated_rollout_is_deferred_and_settled_across_restarts(package, tm
     said = np.linspace(0.1, 0.9, ASKED)
     with running(package, state) as client:
         ticket = begin(client)
-        data = client.data(ticket.rollout_id)
-        # The stored questions give feedback; what is shown of the others is theirs.
-        assert data["test_inputs"].shape == tuple(package.array("test_inputs").shape)
-        assert all("SIMULATED" in str(text) for text in data["test_texts"])
-        client.submit(ticket.token, answer_of(package, np.full(ASKED, 0.5)))
+        # The stored questions are practised on; what is shown of the others is theirs.
+        practised = client.walk(ticket.token, np.full(package.manifest.n_public, 0.5), "public")
+        assert practised.info["feedback"]["total"] > 0.0
+        assert not client.data(ticket.rollout_id), "no hidden question is in a file"
+        shown = shown_of(client, ticket)
+        assert shown["inputs"].shape == (ASKED, 7)
+        assert all("SIMULATED" in str(text) for text in shown["texts"])
     with running(package, state) as client:
-        np.testing.assert_array_equal(client.data(ticket.rollout_id)["test_inputs"], data["test_inputs"])
-        client.submit(ticket.token, answer_of(package, said))
+        np.testing.assert_array_equal(shown_of(client, ticket)["inputs"], shown["inputs"])
+        assert rows(state, "SELECT count(*) FROM forecasts") == [(0,)], "nothing is answered yet"
+        client.walk(ticket.token, said)
+        assert rows(state, "SELECT count(*) FROM forecasts") == [(ASKED,)]
+    with running(package, state) as client:
+        again = client.step(ticket.token, 2, 1, {"predictions": said.tolist()})
+        assert (again.done, again.info["windows_left"]) == (True, 0), "a repetition is answered the same"
+        assert rows(state, "SELECT count(*) FROM forecasts") == [(ASKED,)]
+        assert "episodes-exhausted" in refused(lambda: client.start_episode(ticket.token)), "an answer stays"
         first = client.finalize(ticket.rollout_id)
         assert (first.state, first.total, first.questions["open"]) == ("deferred", None, ASKED)
         assert client.finalize(ticket.rollout_id) == first
@@ -45,9 +54,10 @@ def test_a_simulated_rollout_is_deferred_and_settled_across_restarts(package, tm
         assert client.finalize(ticket.rollout_id) == final == client.settled(ticket.rollout_id)
         events = [row.entry["event"] for row in client.log(ticket.rollout_id)]
     assert events.count("settled") == events.count("finalized") == 1
-    assert events.count("forecast") == 2 * ASKED
+    assert events.count("forecast") == ASKED
+    assert events.count("played") == events.count("practised") == 1
     truths = truths_of(state, ticket.rollout_id)
-    price = data["test_inputs"][-ASKED:, 0]
+    price = shown["inputs"][:, 0]
     assert final.state == "scored"
     assert final.total == pytest.approx(((said - truths) ** 2).mean(), rel=1e-12)
     assert final.baseline_total == pytest.approx(((price - truths) ** 2).mean(), rel=1e-12)
@@ -127,11 +137,11 @@ def test_a_rollout_on_the_real_clock_is_settled_by_another_process_when_its_mark
     with running(package, state) as client:
         ticket = begin(client, "real")
         doomed = begin(client, "real", "doomed")
-        data = client.data(ticket.rollout_id)
-        assert "Will 101 happen?" in str(data["test_texts"][-ASKED])
-        np.testing.assert_allclose(data["test_inputs"][-ASKED:, :3], np.tile([0.35, 0.34, 0.36], (ASKED, 1)))
-        client.submit(ticket.token, answer_of(package, np.full(ASKED, 0.2)))
-        client.submit(doomed.token, answer_of(package, np.full(ASKED, 0.2)))
+        shown = shown_of(client, ticket)
+        assert "Will 101 happen?" in str(shown["texts"][0])
+        np.testing.assert_allclose(shown["inputs"][:, :3], np.tile([0.35, 0.34, 0.36], (ASKED, 1)))
+        np.testing.assert_array_equal(shown_of(client, doomed)["texts"], shown["texts"])
+        client.walk(ticket.token, np.full(ASKED, 0.2))
         assert client.finalize(ticket.rollout_id).state == "deferred"
         assert "simulated clock" in refused(lambda: client.settle(ticket.rollout_id))
         assert client.questions.resolve()["resolved"] == 0
@@ -139,7 +149,9 @@ def test_a_rollout_on_the_real_clock_is_settled_by_another_process_when_its_mark
     for number, paid in zip(range(101, 100 + ASKED), PAID, strict=True):
         decide(polymarket, number, paid)
     with running(package, state) as client:
-        assert "deadline-passed" in refused(lambda: client.submit(doomed.token, answer_of(package, np.ones(ASKED))))
+        assert "deadline-passed" in refused(lambda: client.walk(doomed.token, np.ones(ASKED)))
+        late = client.finalize(doomed.rollout_id)
+        assert (late.state, late.reason) == ("rejected", "1 of 1 windows of the private fold were left unanswered")
         done = client.questions.resolve()
         # Both were asked the same, as they began together.
         assert (done["resolved"], done["waiting"]) == (ASKED - 1, 1)
@@ -163,7 +175,7 @@ def test_too_few_truths_make_a_rollout_void(package, tmp_path):
     state = tmp_path / "state"
     with running(package, state) as client:
         ticket = begin(client)
-        client.submit(ticket.token, answer_of(package, np.full(ASKED, 0.5)))
+        client.walk(ticket.token, np.full(ASKED, 0.5))
         client.finalize(ticket.rollout_id)
         client.questions.advance(f"rollout/{ticket.rollout_id}", 2 * 10**18)
         for row in range(ASKED // 2 + 1):

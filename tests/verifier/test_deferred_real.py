@@ -22,7 +22,7 @@ from openfingym.results import read_run
 from openfingym.rollouts.syncing import sync
 from openfingym_verifier.log import verify_chain
 from tests.openfingym.questions.providers.served import serve
-from tests.verifier.deferred_runs import ASKED, answer_of, quick_task, refused, rows, running
+from tests.verifier.deferred_runs import ASKED, quick_task, refused, rows, running, shown_of
 
 REAL = {"clock": "real"}
 SECOND = 10**9
@@ -46,14 +46,15 @@ def test_coins_are_asked_about_from_the_live_buffer_and_settled_by_another_proce
                     pool.submit(client.create_rollout, "quick-coins", agent=f"a{n}", questions=REAL) for n in "123"
                 ]
             tickets = [one.result() for one in begun]
-            shown = [client.data(ticket.rollout_id) for ticket in tickets]
+            shown = [shown_of(client, ticket) for ticket in tickets]
             for one in shown:  # they began together
-                np.testing.assert_array_equal(one["test_inputs"], shown[0]["test_inputs"])
-                np.testing.assert_array_equal(one["test_times"], shown[0]["test_times"])
+                np.testing.assert_array_equal(one["inputs"], shown[0]["inputs"])
+                np.testing.assert_array_equal(one["times"], shown[0]["times"])
             assert rows(state, "SELECT count(*) FROM questions") == [(ASKED,)]
-            values = np.tile(np.linspace(-0.01, 0.01, 5), (package.manifest.submission_shape[0], 1))
+            values = np.tile(np.linspace(-0.01, 0.01, 5), (ASKED, 1))
+            assert "malformed-action" in refused(lambda: client.walk(tickets[0].token, values[:, ::-1])), "they cross"
             for ticket in tickets[:2]:
-                client.submit(ticket.token, values)
+                client.walk(ticket.token, values)
                 assert client.finalize(ticket.rollout_id).state == "deferred"
         kept = [json.loads(one[2]) for one in rows(state, FORECASTS)]
         assert len(kept) == 2 * ASKED
@@ -130,7 +131,7 @@ def test_stocks_are_resolved_at_the_closes_of_their_exchange_days_and_restarts_l
     with running(package, state) as client:
         ticket = client.create_rollout("quick-stocks", agent="tester", questions=REAL)
         assert len(yahoo.asked) == len(symbols)
-        client.submit(ticket.token, np.tile(said, (package.manifest.submission_shape[0], 1)))
+        client.walk(ticket.token, np.tile(said, (ASKED, 1)))
         first = client.finalize(ticket.rollout_id)
         assert (first.state, first.questions["resolved_from"]) == ("deferred", "2026-12-01T21:00:00Z")
         until = time.monotonic() + 30.0
@@ -190,11 +191,11 @@ def test_a_task_without_a_market_is_asked_the_ledgers_open_questions_or_those_th
         ask(client, "s", 1000.0, 1500.0, provider="simulated", query={"market": "m"})
         one, other = begin(), begin()
         for ticket in (one, other):
-            data = client.data(ticket.rollout_id)
-            assert [str(text) for text in data["test_texts"][-ASKED:-4]] == ["Will c?", "Will a?", "Will b?"]
-            assert all("Nothing is asked" in str(text) for text in data["test_texts"][-4:])
-            assert data["test_inputs"][-ASKED, -1] == pytest.approx(1500.0 / 86_400.0, rel=0.05)
-            client.submit(ticket.token, answer_of(events, np.linspace(0.1, 0.9, ASKED)))
+            shown = shown_of(client, ticket)
+            assert [str(text) for text in shown["texts"][:-4]] == ["Will c?", "Will a?", "Will b?"]
+            assert all("Nothing is asked" in str(text) for text in shown["texts"][-4:])
+            assert shown["inputs"][0, -1] == pytest.approx(1500.0 / 86_400.0, rel=0.05)
+            client.walk(ticket.token, np.linspace(0.1, 0.9, ASKED))
         assert client.finalize(one.rollout_id).questions["asked"] == 3
         found = rows(state, FORECASTS)
         assert [row[1] for row in found] == 2 * ["e/c", "e/a", "e/b"]
@@ -218,17 +219,18 @@ def test_each_question_is_answered_until_its_own_deadline_and_unused_rows_change
     with running(events, state) as client:
         made = [
             Question(f"e/{name}", "Will it?", "probability", at["10"], at[deadline], at["14"], "manual")
-            for name, deadline in (("a", "11"), ("b", "11"), ("c", "13"))
+            for name, deadline in (("a", "11"), ("b", "11"), ("c", "13"), ("d", "13"))
         ]
         client.questions.ask(made)
         order = {**REAL, "names": [one.id for one in made]}
-        tickets = [client.create_rollout("quick-events", agent=f"a{n}", questions=order) for n in range(2)]
-        for ticket, unused in zip(tickets, (0.0, 1.0), strict=True):
-            client.submit(ticket.token, answer_of(events, np.array([0.2, 0.4, 0.6, *[unused] * 4])))
+        tickets = [client.create_rollout("quick-events", agent=f"a{n}", questions=order) for n in range(3)]
+        for ticket, unused in zip(tickets[:2], (0.0, 1.0), strict=True):
+            client.walk(ticket.token, np.array([0.2, 0.4, 0.6, 0.8, *[unused] * 3]))
+        shown_of(client, tickets[2])
     set_clock("2026-11-24T12:00:00Z")
     with running(events, state) as client:
-        # Those whose deadline has passed stay as they were answered; the other one is answered anew.
-        client.submit(tickets[0].token, answer_of(events, np.array([1.0, 1.0, 0.7, *[0.0] * 4])))
+        # What is said of those whose deadline has passed does not count.
+        client.walk(tickets[2].token, np.array([1.0, 1.0, 0.3, 0.7, *[0.0] * 3]))
         for ticket in tickets:
             client.finalize(ticket.rollout_id)
     set_clock("2026-11-24T15:00:00Z")
@@ -236,8 +238,8 @@ def test_each_question_is_answered_until_its_own_deadline_and_unused_rows_change
         for one in made:
             client.questions.decide(one.id, 1.0, evidence={"seen": "x"})
         totals = [client.finalize(ticket.rollout_id).total for ticket in tickets]
-    losses = np.array([[0.8, 0.6, 0.3], [0.8, 0.6, 0.4]]) ** 2
-    assert totals == pytest.approx(losses.mean(axis=1).tolist())
+    losses = [np.array(one) ** 2 for one in ([0.8, 0.6, 0.4, 0.2], [0.8, 0.6, 0.4, 0.2], [0.7, 0.3])]
+    assert totals == pytest.approx([one.mean() for one in losses])
 
 
 def test_a_killed_run_goes_on_and_is_settled_once_its_questions_are_decided(events, set_clock, tmp_path, monkeypatch):

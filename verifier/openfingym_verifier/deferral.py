@@ -1,8 +1,8 @@
 """Deferred rollouts: questions that are asked when a rollout is created, and the result once they are resolved.
 
-What an agent submits for them is written as forecasts, in the transaction of the submission. The end of the rollout
-gives a result in the state ``deferred``; when the last of its questions is scored or void, the final one is written
-beside it, once, whoever resolved it and after however many restarts.
+What an agent answers to them is written as forecasts, in the transaction of the answer to their window. The end of the
+rollout gives a result in the state ``deferred``; when the last of its questions is scored or void, the final one is
+written beside it, once, whoever resolved it and after however many restarts.
 """
 
 from __future__ import annotations
@@ -160,37 +160,33 @@ class Deferrals:
         """
         from openfingym_verifier.truth import load_task
 
-        stored = self._shown_to(rollout)
-        first = task.manifest.n_public
-
-        def with_questions(name: str) -> Array:
-            array = np.asarray(task.data[name] if name in task.data else task.package.array(name))
-            return np.concatenate([array[:first], stored[name]])
-
-        data = {**task.data, **{name: with_questions(name) for name in stored if name != "shown"}}
-        hidden = {name: np.array(array) for name, array in task.hidden.items()}
+        stored, first = self._shown_to(rollout), task.manifest.n_public
+        hidden = {
+            name: np.concatenate([array[:first], stored[name]]) if name in stored else np.array(array)
+            for name, array in task.hidden.items()
+        }
         hidden["targets"][first:] = 0.0  # of what nobody is to know, this process knows nothing here either
-        return load_task(task.package, hidden, data, f"{task.name}/{rollout}", task.spec)
+        return load_task(task.package, hidden, task.data, f"{task.name}/{rollout}", task.spec)
 
     async def forecasts(self, rollout: Rollout, values: NDArray[np.float64], first: int) -> list[Answered]:
-        """What a submission answers to those of the rollout's questions whose deadline has not passed, with the events
-        by which it becomes forecasts.
+        """What the answer to a window says of those of its questions whose deadline has not passed, with the events by
+        which it becomes forecasts.
 
         Args:
-            rollout: the rollout whose submission it is.
-            values: the whole submission, float64 of the task's shape.
-            first: row of the submission that answers the first private question.
+            rollout: the rollout whose answer it is.
+            values: the answer to the window, its rows of a submission; float64.
+            first: place of the window's first question among those of the rollout.
 
         Raises:
-            Problem: ``deadline-passed``: the deadlines of all questions have passed; or an answer is not of the form
-                that its question asks for.
+            Problem: ``deadline-passed``: the deadlines of all questions of the window have passed; or an answer is not
+                of the form that its question asks for.
         """
-        asked = (await self._outcomes(rollout.id)).questions
-        shown = (await in_threads(self._threads, self._shown_to, rollout.id))["shown"]
+        window = slice(first, first + len(values))
+        asked = (await self._outcomes(rollout.id)).questions[window]
+        shown = (await in_threads(self._threads, self._shown_to, rollout.id))["shown"][window]
         forecaster = (rollout.row.principal, rollout.row.agent or "unnamed", rollout.row.task_digest[:16])
-        count = len(asked)
-        numbers = values[first : first + count].reshape(count, -1)  # rows behind the questions are unused
-        # One time for all of them: a submission comes before a deadline or after it, whatever takes long here.
+        numbers = values.reshape(len(values), -1)  # rows behind the questions are unused
+        # One time for all of them: an answer comes before a deadline or after it, whatever takes long here.
         now_ns = self._questions.clocks.now(asked[0].question.clock)
         in_time = [place for place, known in enumerate(asked) if now_ns < known.question.deadline_ns]
         if not in_time:
@@ -214,13 +210,30 @@ class Deferrals:
         answers = await asyncio.gather(*map(answered, in_time))
         return [answer for answer in answers if answer is not None]
 
-    def add_late_references(self, answered: Sequence[Answered], receipts: Sequence[Acknowledgement | Problem]) -> None:
-        """Add to forecasts that are written what their markets showed, where that is not known yet.
+    async def write(self, answered: Sequence[Answered], step: Callable[[Transaction], None]) -> None:
+        """Write the answer to a window together with the forecasts that it makes, or neither; what their markets showed
+        is added later where it is not known yet.
 
         Args:
-            answered: the answers of one submission.
-            receipts: what came of writing each of them, in the same order.
+            answered: the answers of one window, from :meth:`forecasts`.
+            step: writes the step by which the window was answered.
+
+        Raises:
+            Problem: a forecast is refused.
         """
+
+        def write(transaction: Transaction) -> list[Acknowledgement | Problem]:
+            step(transaction)
+            receipts = [answer.forecast.apply(transaction) for answer in answered]
+            for refused in receipts:
+                # A market that closed a moment ago takes no forecast; the answers to the others count all the same.
+                # Any other refusal is one of the whole answer, of which then nothing is written.
+                if isinstance(refused, Problem) and refused.slug != "truth-known":
+                    raise refused
+            return receipts
+
+        receipts = await self._ledger.writer.submit(write)
+        assert isinstance(receipts, list)
         for answer, receipt in zip(answered, receipts, strict=True):
             if answer.pending is not None and isinstance(receipt, Acknowledgement):
                 self._questions.add_later(answer.pending, answer.known, receipt.forecast)

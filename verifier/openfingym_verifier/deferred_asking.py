@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from openfingym.errors import UsageError
 from openfingym.kinds.asking import SECOND, QuestionsOrder, RolloutQuestions, ask_simulated
 from openfingym.kinds.asking_real import FEWEST_GIVEN, ask_given, ask_real, can_ask, takes_questions
@@ -19,7 +17,6 @@ from openfingym_verifier.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from openfingym.kinds import Array
     from openfingym.questions import Question
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.ledger_rows import RolloutRow
@@ -88,11 +85,7 @@ class Asker:
             if takes_questions(contract):
                 return ask_given(self._given(order, questions_contract(contract), count, now_ns), names, count, now_ns)
             return self._asked_before(row, task, now_ns) or self._ask_market(row, task, names, count, now_ns)
-
-        def read(name: str) -> Array:
-            return np.asarray(task.data[name] if name in task.data else task.package.array(name))
-
-        return ask_simulated(contract, read, task.hidden["targets"], first, row.id, now_ns)
+        return ask_simulated(contract, task.hidden, first, row.id, now_ns)
 
     def _ask_market(
         self, row: RolloutRow, task: HiddenTask, names: list[str], count: int, now_ns: int

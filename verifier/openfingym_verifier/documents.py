@@ -171,6 +171,9 @@ class RolloutView(_Document):
     """Number of actions taken in the latest episode so far."""
     practice_left: int | None = None
     """Walks through the public fold that may still be begun; null of a task that is not walked through."""
+    windows_left: int | None = None
+    """Windows of the private fold without an answer; null once the rollout has ended, and of a task that is not walked
+    through."""
 
 
 class MetricDocument(_Document):

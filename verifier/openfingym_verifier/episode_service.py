@@ -90,6 +90,7 @@ class EpisodeService:
         self._tapes = resources.tapes
         self._sessions = resources.sessions
         self._storage = resources.storage
+        self._deferrals = resources.deferrals
         self._telemetry = resources.telemetry
         self._threads = resources.threads
 
@@ -142,7 +143,8 @@ class EpisodeService:
 
     async def place(self, rollout: Rollout) -> dict[str, int | None]:
         """The number of the latest ``episode``, and the ``step`` that it is at; both None before the first. Of a task
-        that is walked through, also how many walks for practice are left.
+        that is walked through, also how many walks for practice, and while the rollout is open how many private windows
+        are left.
         """
         progress, walk = rollout.progress, rollout.task is not None and rollout.task.walk is not None
 
@@ -158,7 +160,15 @@ class EpisodeService:
         place: dict[str, int | None] = (
             {"episode": rows[-1].n, "step": step} if rows else {"episode": None, "step": None}
         )
-        return {**place, "practice_left": self._practice_left(rollout, rows)} if walk else place
+        if not walk:
+            return place
+        place["practice_left"] = self._practice_left(rollout, rows)
+        if rollout.result is None:
+            # On the rollout's own tape, which may have other windows than the package: all are asked at one time.
+            windows = (await self._tapes.of(rollout)).walk
+            assert windows is not None, "the tape of a walk is a walk"
+            place["windows_left"] = windows.n_private - (step if rows and rows[-1].fold == "private" else 0)
+        return place
 
     async def outcomes(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64]:
         """The submission that a rollout's episodes amount to, computed from the recorded actions alone; NaN where a
@@ -279,6 +289,8 @@ class EpisodeService:
                 task = rollout.hidden_task()
                 if led_to.done and play.row.fold == "public" and task.walk is not None:
                     await self._end_practice(rollout, play, stepped)
+                elif rollout.row.questions is not None and play.row.fold == "private":
+                    await self._forecast(rollout, play, stepped)
                 elif led_to.done or task.walk is None or task.split == "test":
                     # It takes along what is held back, in its order.
                     rollout.writing.append(self._ledger.writer.submit(stepped.apply))
@@ -302,7 +314,6 @@ class EpisodeService:
         values = complete(task, values)
         payload = values.data.cast("B")
         try:
-            await in_threads(self._threads, task.grader.check, values)
             score = await self._grading.public(task, values, sha256_of(payload))
             self._storage.require(rollout.row.principal, SUBMISSION_BYTES + payload.nbytes)
         except (SubmissionError, Problem) as error:
@@ -320,6 +331,23 @@ class EpisodeService:
 
             await self._ledger.writer.submit(write)
         rollout.feedback.append(document)
+
+    async def _forecast(self, rollout: Rollout, play: Play, answered: Stepped) -> None:
+        """Write the answer to a window of questions together with the forecasts that it makes, or neither.
+
+        Raises:
+            Problem: the deadlines of all of its questions have passed, or an answer is refused as a forecast.
+        """
+        walk = (await self._tapes.of(rollout)).walk
+        assert walk is not None, "questions are shown in the order in which they are asked"
+        items, first = walk.items(walk.windows("private")[play.step]), walk.items_of("private").start
+        window = slice(items.start - first, items.stop - first)
+        try:
+            forecasts = await self._deferrals.forecasts(rollout, play.episode.outcome()[window], window.start)
+            await self._deferrals.write(forecasts, answered.apply)
+        except Problem:
+            rollout.progress = None  # the walk in memory is a step ahead of the ledger
+            raise
 
     async def _take(self, rollout: Rollout, play: Play, move: Move) -> Step:
         """The step that a new action leads to.

@@ -72,12 +72,13 @@ class FinalizationService:
                 return rollout.result
             # First, since the hidden data of a rollout with a session are what happened in it.
             await self._episodes.end_session(rollout)
-            if rollout.row.questions is not None and rollout.accepted:
-                return await self._defer(rollout)
             return await self._finalize(rollout)
 
     async def _finalize(self, rollout: Rollout) -> dict[str, object]:
-        """Compute the result of a rollout whose hidden data are known, and write it; returns it as written."""
+        """Compute the result of a rollout, and write it; returns it as written.
+
+        It is deferred where every question is answered, and nobody knows yet what came of them.
+        """
         task = await self._tapes.of(rollout)
         # What was accepted and never scored, after a failure of ours, is tried a last time, so that its owner is told.
         for n, known in enumerate(rollout.feedback, 1):
@@ -88,24 +89,18 @@ class FinalizationService:
         unanswered = _unanswered(task, values)
         if task.walk is not None and values is not None:
             values = complete(task, values)
-        score, baseline = await asyncio.gather(
-            self._private_score(rollout, task, values, unanswered), self._baseline(rollout, task)
-        )
-        if isinstance(score, str):
-            outcome: ComparedScore | str = score
+        if rollout.row.questions is not None and values is not None and not unanswered:
+            now = now_ns()
+            result = self._deferrals.result(rollout, now, await self._deferrals.outcomes(rollout))
+            # In full, since nothing hidden is in it: there is no score yet.
+            finalized = Finalized(rollout.id, now, result, "full")
         else:
-            assert baseline is not None, "where nothing is known, nothing was scored"
-            outcome = await self._compared(task, score, baseline)
-        flags = await self._flags(rollout, task, values, outcome)
-        exposure = await self._exposures.of(rollout.row, task)
-        now = now_ns()
-        session = self._episodes.session_summary(rollout)
-        result = final_result(rollout, outcome, baseline, flags, now, session, exposure=exposure)
-        # The ration is taken last, just before the write: a failure above must not use up a result of the participant.
-        finalized = Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
+            finalized = await self._finalized(rollout, task, values, unanswered)
         if task.sequential and values is not None:
             written = await self._ledger.writer.submit(
-                EpisodePlayed(rollout.id, len(rollout.feedback) + 1, now, values.data.cast("B"), finalized).apply
+                EpisodePlayed(
+                    rollout.id, len(rollout.feedback) + 1, finalized.at_ns, values.data.cast("B"), finalized
+                ).apply
             )
             # The outcomes of all episodes are its last submission, which has no feedback; the last episode is over.
             rollout.feedback, rollout.progress = [*rollout.feedback, None], None
@@ -120,25 +115,37 @@ class FinalizationService:
             self._grading.forget(task)
         return written
 
+    async def _finalized(
+        self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None, unanswered: int
+    ) -> Finalized:
+        """The event by which a rollout gets a result that is not deferred."""
+        score, baseline = await asyncio.gather(
+            self._private_score(rollout, task, values, unanswered), self._baseline(rollout, task)
+        )
+        if isinstance(score, str):
+            outcome: ComparedScore | str = score
+        else:
+            assert baseline is not None, "where nothing is known, nothing was scored"
+            outcome = await self._compared(task, score, baseline)
+        flags = await self._flags(rollout, task, values, outcome)
+        exposure = await self._exposures.of(rollout.row, task)
+        now = now_ns()
+        session = self._episodes.session_summary(rollout)
+        result = final_result(rollout, outcome, baseline, flags, now, session, exposure=exposure)
+        # The ration is taken last, just before the write: a failure above must not use up a result of the participant.
+        return Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
+
     async def _flags(
         self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None, outcome: ComparedScore | str
     ) -> list[str]:
-        """What the rollout's submissions look like; of an instance nothing, whose labels are training data."""
-        if task.split != "test":
+        """What the rollout's submissions look like; nothing of an instance, whose labels are training data, and of
+        questions whose outcome nobody knows.
+        """
+        if task.split != "test" or rollout.row.questions is not None:
             return []
         return await self._watch.flags(
             rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative
         )
-
-    async def _defer(self, rollout: Rollout) -> dict[str, object]:
-        """End a rollout whose outcomes are not known yet, with a deferred result; returns it as written."""
-        now, questions = now_ns(), await self._deferrals.outcomes(rollout)
-        # In full, since nothing hidden is in it: there is no score yet.
-        finalized = Finalized(rollout.id, now, self._deferrals.result(rollout, now, questions), "full")
-        written = await self._ledger.writer.submit(finalized.apply)
-        assert isinstance(written, dict)
-        rollout.result, rollout.disclosure = written, finalized.disclosure
-        return written
 
     def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
         """How much of a result its principal may be told."""

@@ -98,7 +98,7 @@ def scores_on(
     hidden["targets"][first + places] = targets
 
     def read(name: str) -> Array:
-        return np.asarray(task.data[name] if name in task.data else task.package.array(name))
+        return np.asarray(task.hidden[name] if name in task.hidden else task.package.array(name))
 
     whole = kind.folds(task.spec, read, hidden, counts, task.grader.private.truth.seed)[1]
     fold, reference = kind.resampled(contract, whole, task.grader.baseline[whole.rows], places)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from openfingym.digests import sha256_of
@@ -21,8 +21,6 @@ from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from openfingym.metrics import Score
-    from openfingym_verifier.deferral import Answered
-    from openfingym_verifier.questions.events import Acknowledgement
     from openfingym_verifier.resources import Resources
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.truth import HiddenTask
@@ -43,7 +41,6 @@ class SubmissionService:
         self._grading = resources.grading
         self._rations = resources.rations
         self._storage = resources.storage
-        self._deferrals = resources.deferrals
         self._telemetry = resources.telemetry
         self._threads = resources.threads
 
@@ -108,7 +105,6 @@ class SubmissionService:
         try:
             parsed = await self._run(plain, parse, submission, body, task)
             score = await self._first_score(task, parsed) if task.scored_first else None
-            forecasts = await self._forecasts(rollout, task, parsed)
         except Problem as problem:
             await self._record_refusal(rollout, problem)
             raise
@@ -129,7 +125,7 @@ class SubmissionService:
             if score is None:
                 document = await self._write_then_score(task, accepted, parsed, disclosed=disclosed)
             else:
-                document = await self._write_scored(accepted, told(score, task.spec, disclosed=disclosed), forecasts)
+                document = await self._write_scored(accepted, told(score, task.spec, disclosed=disclosed))
         self._telemetry.scored(task.name, time.perf_counter() - start)
         # Memory follows the ledger, never the other way round: from here on the submission is on the disk.
         rollout.feedback.append(document)
@@ -168,34 +164,15 @@ class SubmissionService:
         await durable
         return document
 
-    async def _forecasts(self, rollout: Rollout, task: HiddenTask, parsed: Parsed) -> Sequence[Answered]:
-        """What a submission says of the questions that the rollout was asked; nothing where it was asked none."""
-        if rollout.row.questions is None:
-            return ()
-        assert task.scored_first, "answers to questions are written with the score of their submission"
-        return await self._deferrals.forecasts(rollout, parsed.values, task.manifest.n_public)
-
-    async def _write_scored(
-        self, accepted: Accepted, document: dict[str, object], answered: Sequence[Answered]
-    ) -> dict[str, object]:
-        """Write a submission, its feedback and its forecasts in one operation; returns the feedback."""
+    async def _write_scored(self, accepted: Accepted, document: dict[str, object]) -> dict[str, object]:
+        """Write a submission and its feedback in one operation; returns the feedback."""
         scored = Scored(accepted.rollout_id, accepted.n, now_ns(), document)
 
-        def write(transaction: Transaction) -> list[Acknowledgement | Problem]:
+        def write(transaction: Transaction) -> None:
             accepted.apply(transaction)
             scored.apply(transaction)
-            receipts = [answer.forecast.apply(transaction) for answer in answered]
-            for refused in receipts:
-                # A market that closed a moment ago takes no forecast; the answers to the others count all the same.
-                # Any other refusal is one of the submission, of which then nothing is written.
-                if isinstance(refused, Problem) and refused.slug != "truth-known":
-                    raise refused
-            return receipts
 
-        receipts = await self._ledger.writer.submit(write, overtakes=True, size=accepted.payload.nbytes)
-        if answered:
-            assert isinstance(receipts, list)
-            self._deferrals.add_late_references(answered, receipts)
+        await self._ledger.writer.submit(write, overtakes=True, size=accepted.payload.nbytes)
         return document
 
     async def _replay(self, rollout: Rollout, key: str | None, body: bytes) -> dict[str, object]:

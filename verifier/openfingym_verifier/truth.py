@@ -367,7 +367,7 @@ def load_task(
 def _walked(task: HiddenTask, number: int) -> WalkEpisode:
     """A pass through the windows of the public fold, number 0, or of the private one, number 1."""
     assert task.walk is not None
-    form = Form(task.shape, task.manifest.submission_axes, task.low, task.spec.contract.high)
+    form = Form(task.shape, task.manifest.submission_axes, task.low, task.spec.contract.high, task.grader.check)
     return WalkEpisode(task.walk, form, task.hidden, "private" if number else "public")
 
 

@@ -256,12 +256,10 @@ class Toolbox:
             return self.player.over
         if self.questions is not None:
             return self.questions.over
+        if self._windows:
+            return await asyncio.to_thread(self._client.windows_left, self._ticket.token) == 0
         status = await asyncio.to_thread(self._client.rollout_status, self._ticket.rollout_id)
-        if not self._windows or status.submissions_accepted == 0:
-            return status.submissions_accepted > 0
-        # The private walk has begun, and none follows it.
-        _, answered = await asyncio.to_thread(self._client.place, self._ticket.token)
-        return answered == self._windows
+        return status.submissions_accepted > 0
 
     async def _check_complete(self) -> None:
         """Find out whether the budget is spent, where programs have called the verifier since it was last asked."""

@@ -46,12 +46,19 @@ def predict(x, offset, weights):
 
 
 known, outcomes = interface.load_train()
-x, test = features(known), features(interface.load_test_inputs())
+x = features(known)
 mean, deviation = x.mean(axis=0), x.std(axis=0) + 1e-12
 market = names.index("price") if contract["market_implied"] else None
 base = np.log(outcomes.mean() / (1.0 - outcomes.mean()))
-offset, ahead = (one[:, market] if market is not None else np.full(len(one), base) for one in (x, test))
-x, test = (x - mean) / deviation, (test - mean) / deviation
+
+
+def before(found):
+    """Log-odds that are known without any fit: the market's, or those of the share of training."""
+    return found[:, market] if market is not None else np.full(len(found), base)
+
+
+offset = before(x)
+x = (x - mean) / deviation
 
 part = np.arange(len(x)) % 5
 losses = {None: (((1.0 / (1.0 + np.exp(-offset))) - outcomes) ** 2).mean()}
@@ -63,5 +70,8 @@ for strength in STRENGTHS:
     losses[strength] = np.concatenate(errors).mean()
 best = min(losses, key=losses.get)
 print(f"penalty {best}: Brier score {losses[best]:.4f} in training, {losses[None]:.4f} without any feature")
-found = 1.0 / (1.0 + np.exp(-ahead)) if best is None else predict(test, ahead, fit(x, outcomes, offset, best))
-print(interface.submit(np.clip(found, contract["low"], contract["high"])))
+weights = np.zeros(x.shape[1] + 1) if best is None else fit(x, outcomes, offset, best)
+for window in interface.iter_test():
+    asked = features(window.inputs)
+    found = predict((asked - mean) / deviation, before(asked), weights)
+    window.predict(np.clip(found, contract["low"], contract["high"]))

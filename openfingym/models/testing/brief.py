@@ -33,7 +33,7 @@ WAYS: Mapping[str, Way] = {
     "graphs": Way("graphs, labels = interface.load_train()"),
     "nodes": Way("nodes, labels = interface.load_train()"),
     "rows": Way("features, returns = interface.load_train()", walks=True),
-    "questions": Way("inputs, outcomes = interface.load_train()"),
+    "questions": Way("inputs, outcomes = interface.load_train()", walks=True),
     "forecast": Way("inputs, targets = interface.load_train()", walks=True),
 }
 """How each kind of task is answered, by its name; the first whose sign is found in an instruction counts."""

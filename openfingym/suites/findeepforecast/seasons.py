@@ -43,7 +43,7 @@ VOID_AFTER_NS = 14 * DAY_NS
 """How long after its evaluation a problem waits for its truth, in nanoseconds."""
 PRACTICE = 5
 """One in so many of the earlier problems is for practice; the others come with answers."""
-VERSION = 1
+VERSION = 2
 """Version of what generates and settles the problems: raised by whoever makes other ones of the same vault and seed."""
 _FILE_PREFIX = "problems"
 """Beginning of the name of the file in the store."""
@@ -137,8 +137,8 @@ def generate_parts(
     past = [settled for settled in earlier_settled if settled.known_ns < first]
     past.sort(key=_shuffled)
     return SeasonParts(
-        private=tuple(sorted(counted, key=_shuffled)),
-        public=tuple(past[::PRACTICE]),
+        private=tuple(sorted(counted, key=_asked)),
+        public=tuple(sorted(past[::PRACTICE], key=_asked)),
         train=tuple(settled for place, settled in enumerate(past) if place % PRACTICE),
         void=len(asked) - len(counted),
     )
@@ -187,8 +187,13 @@ def recipe_of(digest: str, seed: int) -> str:
     return sha256_of_json({"vault": digest, "seed": seed, "version": VERSION})
 
 
+def _asked(settled: SettledProblem) -> tuple[int, str]:
+    """A key to sort by deadline, so that no problem is asked after the truth of another could be looked up."""
+    return settled.problem.deadline_ns, _shuffled(settled)
+
+
 def _shuffled(settled: SettledProblem) -> str:
-    """A key to sort by, with which any range of problems has all quadrants, markets and weeks."""
+    """A key to sort by, with which any range of a week's problems has all quadrants and markets."""
     return sha256_of(f"{settled.week}/{settled.problem.key}".encode())
 
 

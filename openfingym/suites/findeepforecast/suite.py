@@ -7,6 +7,7 @@ asked for, or YES or NO.
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,7 @@ from openfingym.suites.findeepforecast.tools import SUBSETS, TOOLS, lookup_in, s
 from openfingym.suites.suite import (
     AnswerForm,
     Lookup,
+    Observation,
     QuestionSet,
     Scalar,
     Suite,
@@ -157,6 +159,28 @@ class FindeepforecastSuite(Suite):
 
         assert vault is not None
         return lookup_in(SimulatedWorld.from_view(vault.as_of(question.as_of)), str(options["tools"]))
+
+    def revealing(
+        self,
+        question: SuiteQuestion,
+        options: Mapping[str, Scalar],  # noqa: ARG002 - calls that a subset lacks are refused
+    ) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """The history of a figure; for an event, the latest news of its subject."""
+        subject, measure = question.query["subject"], question.query.get("measure")
+        if measure is None:
+            return [("search_news", {"subject": subject, "limit": 20})]
+        named = {} if measure == "level" else {"measure": measure}
+        return [("history", {"subject": subject, **named, "periods": 40})]
+
+    def reveals(self, question: SuiteQuestion, truth: NDArray[np.float64], replies: Sequence[Observation]) -> bool:
+        """Whether the figure of its period is shown, or, of an event, news from after its time."""
+        values = [reply.value for reply in replies if isinstance(reply.value, dict)]
+        if "period" not in question.query:
+            news = [row for value in values for row in value.get("results", ())]
+            return any(datetime.fromisoformat(row["published"]) > question.moment for row in news)
+        right = float(right_answer(truth, WIDTH))
+        rows = [row for value in values for row in value.get("rows", ())]
+        return any(row[0] == question.query["period"] and math.isclose(row[1], right, rel_tol=1e-3) for row in rows)
 
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:  # noqa: ARG002 - the same for all
         """By track and level, by tool, and how answers failed."""

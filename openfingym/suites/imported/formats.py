@@ -65,7 +65,10 @@ class ImportedQuestion:
 
 
 def read_questions(path: Path) -> tuple[ImportedQuestion, ...]:
-    """The questions of a file in any of the forms.
+    """The questions of a file in any of the forms, in the order of their times; those of one time as they are there.
+
+    Tools show what was known as of a question's time: in another order they would know what became of questions that
+    are still to be asked.
 
     Args:
         path: the file, JSON Lines or a JSON list of records.
@@ -85,7 +88,7 @@ def read_questions(path: Path) -> tuple[ImportedQuestion, ...]:
         raise DataError(f"{path}: two questions have the id {twice!r}; give each its own")
     if not questions:
         raise DataError(f"{path} has no questions; expected JSON Lines, a record a line, or a JSON list of records")
-    return tuple(questions)
+    return tuple(sorted(questions, key=lambda question: datetime.fromisoformat(question.as_of)))
 
 
 def records_of(path: Path) -> list[tuple[str, Mapping[str, object]]]:

@@ -235,6 +235,28 @@ class MiraiSuite(Suite):
         guesses["drawn as often as in training"] = _with_roots(drawn)
         return guesses
 
+    def revealing(
+        self,
+        question: SuiteQuestion,
+        options: Mapping[str, Scalar],  # noqa: ARG002 - calls that a subset lacks are refused
+    ) -> Sequence[tuple[str, Mapping[str, object]]]:
+        """The events and the news of what is asked about: of its day, and the latest ones."""
+        query, day = question.query, question.query["date"]
+        known = {"head_entities": [query["head"]]}
+        known |= {"tail_entities": [query["tail"]]} if "tail" in query else {"relations": [query["relation"]]}
+        on_day = {"date_range": {"start_date": day, "end_date": day}, **known}
+        return [(name, given) for name in ("get_events", "get_news_articles") for given in (on_day, known)]
+
+    def reveals(
+        self,
+        question: SuiteQuestion,
+        truth: NDArray[np.float64],  # noqa: ARG002 - every event of the day is a part of it
+        replies: Sequence[Observation],
+    ) -> bool:
+        """Whether an event or an article of the day that is asked about is shown."""
+        shown = [row for reply in replies if isinstance(reply.value, list) for row in reply.value]
+        return any(row[0] == question.query["date"] for row in shown)
+
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:
         """The paper's breakdown: by quadratic class, by function, over horizons."""
         return breakdown_of(_options(options).subset, str(options.get("asks", "relations")))

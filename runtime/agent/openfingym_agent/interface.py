@@ -14,6 +14,7 @@ from openfingym_agent.answers import checked
 from openfingym_agent.environment import Environment, Fold, HttpCalls, LiveCalls, Transport
 from openfingym_agent.feedback import Feedback
 from openfingym_agent.graph import Graph, read_graph, split_graphs
+from openfingym_agent.questions import questions_of
 from openfingym_agent.transport import GateClient, LiveGate, SubmissionRefused
 from openfingym_agent.walk import Walk
 
@@ -82,6 +83,15 @@ class Interface:
         """
         known, answers = (self.load(name) for name in self.contract["load_train"])
         return self._items(known), answers
+
+    def questions(self) -> list[dict[str, Any]]:
+        """The training questions in words, with their ``outcome``; those to answer are in ``window.questions``.
+
+        Raises:
+            ValueError: the task asks nothing in words.
+        """
+        names = ("texts", "inputs", "times", "targets") if "moments" in self.contract else ()
+        return questions_of(self.contract, {name: self.load(f"train_{name}") for name in names})
 
     def load_test_inputs(self) -> Any:
         """The inputs for which an answer is wanted, in the order that a submission must have.

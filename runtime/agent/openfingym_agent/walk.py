@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym_agent.answers import checked
 from openfingym_agent.feedback import Feedback
+from openfingym_agent.questions import questions_of
 from openfingym_agent.transport import SubmissionRefused
 
 if TYPE_CHECKING:
@@ -49,6 +50,16 @@ class Window:
     def inputs(self) -> NDArray[Any]:
         """What is known, with an axis in front that counts the items: one, or one for each series."""
         return self.arrays["inputs"]
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """What is asked in words, of a task that asks questions: dictionaries with ``text``, what is ``known`` by name,
+        and when each is ``asked``, until when it takes answers (``deadline``), and from when on it ``resolves``.
+
+        Raises:
+            ValueError: the task asks nothing in words.
+        """
+        return questions_of(self._walk.contract, self.arrays)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -71,13 +71,13 @@ def test_what_is_asked_in_words_is_in_info_and_an_answer_that_uses_it_is_scored(
     env = openfingym.make("polymarket-forecast", fresh=True)
     try:
         observation, info = env.reset(seed=0)
-        texts = info["texts"]["test_texts"]  # type: ignore[index]  # a dict
-        assert len(texts) == len(observation["test_inputs"])
+        texts = info["shown"]["texts"]  # type: ignore[index]  # a dict
+        assert len(texts) == len(observation["inputs"]) == env.package.manifest.n_private
         assert all("market" in text for text in texts)
-        assert not any("texts" in name for name in observation)
-        _, again = env.reset(seed=0)
-        assert again["texts"]["test_texts"] != texts, "a fresh rollout has other questions"  # type: ignore[index]
-        prices = env.reset(seed=0)[0]["test_inputs"][:, 0]
-        assert env.step(prices)[4]["state"] == "scored"
+        assert set(info["texts"]) == {"train_texts"}, "no hidden question is told with the task"  # type: ignore[call-overload]
+        assert set(observation) == {"inputs"}
+        again, info = env.reset(seed=0)
+        assert not np.array_equal(again["inputs"], observation["inputs"]), "a fresh rollout has other questions"
+        assert env.step(again["inputs"][:, 0])[4]["state"] == "scored"
     finally:
         env.close()

@@ -107,6 +107,27 @@ def test_a_panel_needs_a_split_and_a_process_set_has_its_own(make) -> None:
         made(type(task).read(task.folder))
 
 
+def test_no_context_shows_the_future_of_another(make) -> None:
+    """All contexts are shown at once, so that hidden windows share no row."""
+    for material in (made(make("generation", **CONTEXT)), made(load_task("us5-stock-generation"))):
+        shown, asked = (
+            {row.tobytes() for window in array(part) for row in window if row.any()}
+            for part in (material.public["test_inputs"], material.hidden["real"])
+        )
+        assert len(asked) > 100
+        assert not shown & asked
+
+
+def test_hidden_windows_have_no_stride_of_their_own(make) -> None:
+    task = make("generation")
+    text = task.config_path.read_text()
+    task.config_path.write_text(
+        text.replace("[metadata.openfingym.split]\n", "[metadata.openfingym.split]\nhidden_stride = 5\n")
+    )
+    with pytest.raises(TaskError, match="hidden_stride are for forecasts"):
+        made(type(task).read(task.folder))
+
+
 def test_a_process_set_comes_in_blocks_that_are_equal_each_time() -> None:
     task = load_task("ou-generation")
     kind = kind_of(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,10 @@ import pytest
 from openfingym.catalog import load_task
 from openfingym.data.processes.draws import Branch
 from openfingym.data.questions import QUESTION_SETS, simulated_questions
-from openfingym.errors import SubmissionError, TaskError, UsageError
+from openfingym.errors import DataError, SubmissionError, TaskError, UsageError
 from openfingym.kinds import is_deferred, kind_of
 from openfingym.kinds.asking import QuestionsOrder, ask_simulated, document_of, numbers_of, target_of
-from openfingym.packages.build import write_package
+from openfingym.packages.build import describe, write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.questions import read_answer
 from openfingym.task import Task
@@ -63,7 +64,8 @@ def test_every_form_is_scored_asked_and_converted_back(name: str, built: dict[st
     oracle = kind_of(package.task).oracle(contract, hidden, task.shape)
     assert task.grader.public_score(oracle).total == pytest.approx(0.0, abs=1e-12)
     assert task.grader.private_score(task.grader.baseline).total > 0.0
-    asked = ask_simulated(contract, package.array, hidden["targets"], first, "r0", NOW)
+    asked = ask_simulated(contract, hidden, first, "r0", NOW)
+    assert (asked.data["test_times"][:, 0].astype(np.int64) == NOW).all(), "so they are one window"
     assert len(asked.questions) == package.manifest.n_private == len(asked.truths)
     rows = task.grader.baseline[first:].reshape(len(asked.questions), -1)
     for place, question in enumerate(asked.questions):
@@ -82,12 +84,23 @@ def test_every_form_is_scored_asked_and_converted_back(name: str, built: dict[st
 @pytest.mark.parametrize("name", ["crypto-forecast-live", "equity-forecast-live"])
 def test_numbers_that_cross_are_refused(name: str, built: dict[str, BuiltPackage]) -> None:
     task = load_hidden(built[name])
-    assert task.scored_first, "or a submission would be accepted before it is looked at"
     values = task.grader.baseline.copy()
     task.grader.check(values)
     values[3] = values[3][::-1]
     with pytest.raises(SubmissionError, match="question 3: "):
         task.grader.check(values)
+
+
+def test_questions_that_are_not_in_the_order_in_which_they_are_asked_make_no_package() -> None:
+    """A question that is asked later may show what came of one that is asked before it."""
+    task = load_task("event-forecast")
+    kind = kind_of(task)
+    source = kind.load(task)
+    times = source.times.copy()
+    describe(task, kind.shape(task, source), "")
+    times[1300] -= np.timedelta64(365, "D")
+    with pytest.raises(DataError, match="in the order of time must be in its order"):
+        describe(task, kind.shape(task, replace(source, times=times)), "")
 
 
 def test_a_median_is_a_point_forecast(built: dict[str, BuiltPackage]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from datetime import date
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from openfingym.suites.suite import (
 DAYS, TRAIN, PUBLIC = 60, 30, 5
 LEVELS = np.round(0.5 + 0.4 * np.sin(np.arange(DAYS + 1) / 3.0), 3)
 SNAPSHOT = "jars-1"
+FIRST = date(2020, 1, 1)
 
 CLIENT = """
 import json
@@ -69,13 +70,15 @@ class JarSuite(Suite):
 
     def questions(self, dataset: str, options: Mapping[str, Scalar]) -> QuestionSet:
         asked = tuple(
-            SuiteQuestion(f"jar/{day}", f"How full is the jar on day {day + 1}?", f"{day:03d}", {"day": day + 1})
+            SuiteQuestion(
+                f"jar/{day}", f"How full is the jar on day {day + 1}?", str(FIRST + timedelta(day)), {"day": day + 1}
+            )
             for day in range(DAYS)
         )
         info = DatasetInfo(
             name=dataset, title="Jars", kind="simulated", source="a sine", provenance="made up", licence="CC0-1.0",
             frequency="daily", measure="mixed", unit="share", calendar="every day", corporate_actions="none: jars",
-            first=date(2020, 1, 1), last=date(2020, 3, 1), rows=DAYS, channels=("level",), missing=0, sha256="0" * 64,
+            first=FIRST, last=date(2020, 3, 1), rows=DAYS, channels=("level",), missing=0, sha256="0" * 64,
         )  # fmt: skip
         end = TRAIN + PUBLIC
         return QuestionSet(info, SNAPSHOT, asked[:TRAIN], asked[TRAIN:end], asked[end:], LEVELS[1:, None])
@@ -96,7 +99,7 @@ class JarSuite(Suite):
             raise DataError("the jars are not on this machine")
 
     def lookup(self, vault: object, question: SuiteQuestion, options: Mapping[str, Scalar]) -> Lookup:
-        today = int(question.as_of)
+        today = (question.moment.date() - FIRST).days
 
         def call(name: str, arguments: Mapping[str, object]) -> Observation:
             day = arguments.get("day")
@@ -105,6 +108,14 @@ class JarSuite(Suite):
             return Observation(f"On day {day} it was {LEVELS[day]:g} full.", value=float(LEVELS[day]))
 
         return call
+
+    def revealing(
+        self, question: SuiteQuestion, options: Mapping[str, Scalar]
+    ) -> Sequence[tuple[str, Mapping[str, object]]]:
+        return [("level", {"day": question.query["day"]})]
+
+    def reveals(self, question: SuiteQuestion, truth: NDArray[np.float64], replies: Sequence[Observation]) -> bool:
+        return replies[0].value == truth[0]
 
     def prior(self, truths: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
         return np.repeat(truths.mean(axis=0, keepdims=True), rows, axis=0)
@@ -125,7 +136,7 @@ class JarSuite(Suite):
             },
             voted=lambda samples: samples.mean(axis=0),
             fault=lambda question, name, arguments, vault: (
-                None if arguments.get("day", DAYS) <= int(question.as_of) else "later_day"  # type: ignore[operator]
+                None if arguments.get("day", DAYS) < question.query["day"] else "later_day"  # type: ignore[operator]
             ),
         )
 

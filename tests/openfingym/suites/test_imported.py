@@ -56,7 +56,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_every_published_form_is_read(file: Path) -> None:
-    vix, live, area, own = read_questions(file)
+    live, vix, area, own = read_questions(file)
     assert (vix.id, vix.reference.group, vix.as_of) == (RECORDS[0]["prompt_id"], ("global", "T2"), UNDATED)
     assert decide(vix.reference, "27.02").outcome == "right"
     assert decide(vix.reference, "27.0").outcome == "wrong"

@@ -28,16 +28,6 @@ EARLY, TURN, LATE = "1994-01-01", "2012-01-01", "2026-10-30"
 """Practice and training are asked before the turn, what counts from then on: no answer that is given was unknown when
 the first question that counts is asked."""
 
-IN_PLACE_OF = {
-    "T2-g-gdp-revision-763fda59": "T2-g-gdp-revision-1e0ceb3a",
-    "T2-g-gdp-revision-3f3110a6": "T2-g-gdp-revision-0d7220b9",
-    "T2-g-gdp-revision-95b24053": "T2-g-gdp-revision-53b1c444",
-    "T2-g-gdp-revision-2619cbce": "T2-g-gdp-revision-b4f63acd",
-    "T2-g-gdp-revision-ea6695a4": "T2-g-gdp-revision-482c6334",
-}
-"""Questions that stand where earlier ones stood, by id, so that all others keep their numbers: those had asked for
-revisions of levels, whose vintages were in prices of different years."""
-
 
 def compose(pool: list[SearchProblem]) -> dict[str, list[SearchProblem]]:
     """The set (``private``), questions to practise on (``public``), to train on (``train``), and the rest (``rest``).
@@ -59,14 +49,16 @@ def compose(pool: list[SearchProblem]) -> dict[str, list[SearchProblem]]:
         early = _in_turn([problem for problem in own if problem.question.as_of < TURN])
         parts["public"] += early[:5]
         parts["train"] += early[5:]
-    # In an order in which any range of questions has all tiers, subsets and languages.
-    return {part: sorted(problems, key=_shuffled) for part, problems in parts.items()}
+    # By time, so that no tool shows later than a question that is still to come; the rest is in any order.
+    return {
+        part: sorted(problems, key=lambda problem: (problem.question.moment, _shuffled(problem)))
+        for part, problems in parts.items()
+    }
 
 
 def _shuffled(problem: SearchProblem) -> str:
     """A key by which questions are in an order that looks random, and stays when others are added."""
-    name = problem.question.id
-    return hashlib.sha256(IN_PLACE_OF.get(name, name).encode()).hexdigest()
+    return hashlib.sha256(problem.question.id.encode()).hexdigest()
 
 
 def _in_turn(problems: list[SearchProblem]) -> list[SearchProblem]:

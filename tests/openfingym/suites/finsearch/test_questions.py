@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from openfingym.answers import decide, unpack
 from openfingym.answers.guide import lint
 from openfingym.cli import cli
-from openfingym.suites.finsearch.questions.composition import COMPOSITION, IN_PLACE_OF, TURN, compose
+from openfingym.suites.finsearch.questions.composition import COMPOSITION, TURN, compose
 from openfingym.suites.finsearch.questions.drawing import SkipError
 from openfingym.suites.finsearch.questions.masks import masked, without_names
 from openfingym.suites.finsearch.questions.pool import LIKE, unique
@@ -49,25 +49,6 @@ def test_the_set_has_the_papers_composition_and_the_pool_is_mostly_real() -> Non
 def test_the_guide_has_nothing_against_any_question() -> None:
     found = {one.question.text: lint(one.question.text, one.reference) for one in POOL}
     assert {text: findings for text, findings in found.items() if findings} == {}
-
-
-def test_any_range_of_the_set_has_all_tiers_and_subsets() -> None:
-    asked = find_suite("finsearch").questions("finsearch", {"tools": "full"}).private
-
-    for start in range(0, 600, 60):
-        assert {one.tags[:2] for one in asked[start : start + 60]} == {(tier, subset) for subset, tier in COMPOSITION}
-
-
-def test_questions_that_took_the_place_of_others_left_all_numbers_as_they_were() -> None:
-    parts = compose(list(POOL))
-
-    numbers = {
-        part: [number for number, one in enumerate(parts[part], 1) if one.question.id in IN_PLACE_OF]
-        for part in ("private", "public", "train")
-    }
-    assert numbers == {"private": [152, 277, 611], "public": [], "train": [14, 155]}
-    assert not {one.question.id for one in POOL} & set(IN_PLACE_OF.values())
-    assert parts["private"][33].reference.answer() == "-27"
 
 
 def test_no_revision_depends_on_the_prices_that_a_vintage_is_in() -> None:
