@@ -1,7 +1,9 @@
 """Tasks that are held out from training, and with them all tasks that are made of the same data.
 
-One task may give out for training what another one hides: ``fx-forecast-v3`` trains on years that ``fx-forecast``
-hides. So a task is held out together with every task on its dataset, or on a dataset from the same real source.
+No task gives out for training what another one on the same real series hides for good
+(:mod:`openfingym.checks.calendars`), but it may give out what another one practises on, and simulated series have no
+common calendar. So a task is held out together with every task on its dataset, or on a dataset from the same real
+source.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openfingym.adversarial.promise import reader_of
+from openfingym.checks.calendars import cautions, check_calendar
 from openfingym.checks.finding import FailedCheckError, Finding, Progress, run, silent
 from openfingym.checks.hidden import features, independence, leak_search
 from openfingym.checks.look_ahead import look_ahead
@@ -99,6 +100,8 @@ def check_task(
         findings += (run("smoke", lambda: smoke(task, backend)),)
     # Of data that cannot be built, the first finding says why.
     odd = kind_of(task).oddities(task) if findings[0].passed else ()
+    if findings[0].passed:
+        odd += cautions(task)
     reached, outcomes = surveyed[0] if surveyed else (None, ())
     return CheckReport(task.name, findings, reached, outcomes, odd)
 
@@ -139,6 +142,7 @@ def _findings(task: Task, folder: Path, progress: Progress) -> Iterator[Finding]
         "contract": lambda: _contract(package, built[0], oracle),
         "determinism": lambda: _determinism(task, package, folder / "b"),
         "time": lambda: _time(package, hidden, oracle, episodes),
+        "calendar": lambda: check_calendar(task),
         "hidden values": lambda: independence(task, package),
         "leak": lambda: leak_search(package, hidden),
         "features": lambda: features(package, hidden),

@@ -88,8 +88,10 @@ def new(
     With --from it holds your own data. Without, a forecast and a generation task start from a CSV to be replaced, the
     other kinds from bundled data.
     """
+    from openfingym.checks.calendars import cautions
     from openfingym.kinds.start import Given
     from openfingym.packages.scaffold import new_task, start_of
+    from openfingym.task import Task
 
     if not files and any((labels, features, fill, measure, target, dry_run)):
         raise click.UsageError("--labels, --features, --fill, --measure, --target and --dry-run go with --from FILE")
@@ -116,6 +118,7 @@ def new(
         assert start.own_data is not None, "a scaffold from files holds them"
         _tell(folder)
         _tell_more(start.own_data)
+    say_oddities(cautions(Task.read(folder)))
     say(f"next: openfingym task check {folder}")
 
 

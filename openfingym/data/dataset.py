@@ -61,6 +61,9 @@ class DatasetInfo:
     sha256: str
     """Hex digest of the canonical CSV (see :func:`openfingym.data.canonical_csv`), which is what the ``.csv.gz``
     unpacks to."""
+    instruments: tuple[str, ...] = ()
+    """The real series that each channel is of, by a name that all datasets share, or one name for all channels where
+    one tells of the others, as yields of one curve do; empty for data that are not real, or not of this library."""
     units: tuple[str, ...] = ()
     """Unit of each channel where they differ (``mixed``); empty where ``unit`` says it for all."""
     notes: tuple[str, ...] = ()
@@ -69,6 +72,13 @@ class DatasetInfo:
     """What was done to an author's own data before it became the rows, step by step."""
     originals: tuple[tuple[str, str], ...] = ()
     """(file name, hex SHA-256) of each file the rows were derived from."""
+
+    def instruments_of(self, channels: Iterable[str]) -> frozenset[str]:
+        """The real series that some channels are of; those of all channels for none."""
+        if len(self.instruments) == 1:
+            return frozenset(self.instruments)
+        of = dict(zip(self.channels, self.instruments, strict=True))
+        return frozenset(of[name] for name in tuple(channels) or self.channels)
 
 
 def datasets() -> list[DatasetInfo]:
@@ -140,6 +150,11 @@ def _read(path: Path) -> DatasetInfo:
         raise DataError(
             f"{path}: states {len(info.units)} units for {len(info.channels)} channels of measure {info.measure!r}; "
             "reinstall openfingym"
+        )
+    if len(info.instruments) not in ({1, len(info.channels)} if info.kind == "real" else {0}):
+        raise DataError(
+            f"{path}: states {len(info.instruments)} instruments for {len(info.channels)} channels of {info.kind} "
+            "data; reinstall openfingym"
         )
     if info.name != path.stem:
         raise DataError(f"{path}: names itself {info.name!r}; reinstall openfingym")

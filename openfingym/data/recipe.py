@@ -82,9 +82,33 @@ class Windows:
     """[n_public + n_private], the row of the data at which each window's inputs begin."""
 
 
-def train_rows(rows: int, split: Split) -> int:
-    """Number of rows, counted from the first, that form the training block."""
-    return train_share(split.train, rows)
+def block_starts(times: NDArray[np.datetime64], split: Split) -> tuple[int, int]:
+    """Rows at which the public and the private block begin, with the embargo that is dropped from their start.
+
+    Args:
+        times: datetime64[n], the time of each row, or int64[n], its number where it has no date.
+        split: shares of the rows, or first days of the blocks.
+
+    Raises:
+        TaskError: the split is by days, and the rows have no dates.
+    """
+    if split.public_from is None or split.private_from is None:
+        train, public, _ = split.shares
+        first = train_share(train, len(times))
+        return first, first + train_share(public, len(times))
+    if times.dtype.kind != "M":
+        raise TaskError(
+            f"is {split.public_from}, but the rows have no dates; give train, public and private",
+            key="split.public_from",
+        )
+    days = times.astype("datetime64[D]")
+    first, second = np.searchsorted(days, np.array([split.public_from, split.private_from], dtype="datetime64[D]"))
+    return int(first), int(second)
+
+
+def train_rows(times: NDArray[np.datetime64], split: Split) -> int:
+    """Number of rows, counted from the first, that form the training block; see :func:`block_starts`."""
+    return block_starts(times, split)[0]
 
 
 def train_share(share: float, rows: int) -> int:
@@ -178,8 +202,9 @@ def cut(
 ) -> Windows:
     """Cut the rows into training, public and private windows; see the module's picture.
 
-    Of n rows, floor(n * train) form the first block, floor(n * public) the second, the rest the
-    third. Scaling uses the mean and the population standard deviation of the first block's rows.
+    Of n rows, floor(n * train) form the first block, floor(n * public) the second, the rest the third; or the second
+    and the third begin on the days that the split states. Scaling uses the mean and the population standard deviation
+    of the first block's rows.
 
     Args:
         values: float64[n, d], finite; one row a time, one column a channel.
@@ -198,7 +223,7 @@ def cut(
     """
     _check(values, times)
     length = lead + lookback + horizon
-    train, public, private = _blocks(len(values), length, split)
+    train, public, private = _blocks(times, length, split)
     # Of training rows alone: the mean of all rows would tell of the hidden ones.
     mean, scale = _scaling(values[train.start : train.stop], split, scaled)
     ready = values if split.scaling == "none" else (values - mean) / scale
@@ -241,15 +266,19 @@ def _check(values: NDArray[np.float64], times: NDArray[np.datetime64]) -> None:
         raise DataError(f"row {row}: its time {times[row]} is not after the one before")
 
 
-def _blocks(rows: int, length: int, split: Split) -> tuple[range, range, range]:
+def _blocks(times: NDArray[np.datetime64], length: int, split: Split) -> tuple[range, range, range]:
     """Rows of the three blocks, embargoes left out."""
-    train, public = Fraction(str(split.train)), Fraction(str(split.public))
-    shares = (train, public, 1 - train - public)
-    first = train_rows(rows, split)
-    second = first + int(public * rows)
+    rows = len(times)
+    first, second = block_starts(times, split)
     blocks = range(first), range(first + split.embargo, second), range(second + split.embargo, rows)
     for name, block in zip(("train", "public", "private"), blocks, strict=True):
+        if len(block) < length and split.dated:
+            raise too_short(
+                name, times, split, f"{len(block)} rows, but one window needs {length} (lookback + horizon)"
+            )
         if len(block) < length:
+            train, public, _ = (Fraction(str(share)) for share in split.shares)
+            shares = (train, public, 1 - train - public)
             # The embargo comes off the start of both hidden blocks, so they need that many rows more.
             needs = (length, length + split.embargo, length + split.embargo)
             total = max(math.ceil(need / share) for need, share in zip(needs, shares, strict=True))
@@ -259,6 +288,23 @@ def _blocks(rows: int, length: int, split: Split) -> tuple[range, range, range]:
                 key=f"split.{name}",
             )
     return blocks
+
+
+def too_short(name: str, times: NDArray[np.datetime64], split: Split, found: str) -> TaskError:
+    """The error for a block of a split by days that is too short.
+
+    Args:
+        name: name of the block.
+        times: datetime64[n], the time of each row.
+        split: the split, by days.
+        found: what the block has and what it needs, as a phrase.
+    """
+    reach = f"of rows from {str(times[0])[:10]} to {str(times[-1])[:10]}" if len(times) else "of no rows"
+    return TaskError(
+        f"{reach}, the {name} block has {found}; the public block begins on {split.public_from}, the private one on "
+        f"{split.private_from}, each after an embargo of {split.embargo} rows: choose other days",
+        key="split.private_from" if name == "private" else "split.public_from",
+    )
 
 
 def _scaling(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from openfingym import catalog
+from openfingym.errors import OpenFinGymError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,10 +17,13 @@ if TYPE_CHECKING:
     from openfingym.task import Task
 
 NAMESPACE = "openfingym"
+_log = logging.getLogger(__name__)
 
 
 def register(folder: str | Path) -> Task:
     """Make the task in a folder known in this process, to OpenFinGym and to Gymnasium.
+
+    A warning is logged where the task shows days of a real series that bundled tasks hide, or the other way about.
 
     Args:
         folder: the task's folder, with ``task.toml``.
@@ -29,7 +34,16 @@ def register(folder: str | Path) -> Task:
     Raises:
         TaskError: the task is malformed, or its name is taken.
     """
+    from openfingym.checks.calendars import cautions
+
     task = catalog.register(folder)
+    try:
+        told = cautions(task)
+    except OpenFinGymError as error:
+        # Whoever builds the task is told the same; until then its days are unknown.
+        told = (f"{task.name}: not compared with bundled tasks, as its data cannot be read: {error}",)
+    for caution in told:
+        _log.warning("%s", caution)
     register_env(task.name)
     return task
 

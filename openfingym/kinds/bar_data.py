@@ -139,7 +139,7 @@ def bar_oddities(task: Task) -> tuple[str, ...]:
     names = [f"{symbol}_{field}" for symbol in bars.symbols for field in (*FIELDS, "split")]
     # [rows, symbols, columns], in the order of the names.
     values = np.stack(columns, axis=2).reshape(len(bars), -1)
-    return oddities(bars.times, names, values, hidden_from=train_rows(len(bars), task.spec.rows))
+    return oddities(bars.times, names, values, hidden_from=train_rows(bars.times, task.spec.rows))
 
 
 def renewed_bars(task: Task, seed: int) -> BarSource:
@@ -151,7 +151,7 @@ def renewed_bars(task: Task, seed: int) -> BarSource:
     """
     from openfingym.data.recipe import train_rows
 
-    panel = renewed_panel(task, seed, lambda rows: train_rows(rows, task.spec.rows))
+    panel = renewed_panel(task, seed, lambda times: train_rows(times, task.spec.rows))
     return BarSource(
         Bars.from_panel(panel, contract_of(task.spec.contract).symbols), panel.info, panel.digest, panel_recipe(panel)
     )

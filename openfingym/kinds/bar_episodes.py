@@ -69,39 +69,38 @@ class Window:
     """Times, datetime64[ns][rows], which an agent is not shown."""
 
 
-def cut(task: Task, rows: int, tail: int) -> Cut:
+def cut(task: Task, times: NDArray[np.datetime64], tail: int) -> Cut:
     """Rows of each block: embargoes left out, hidden blocks trimmed to whole episodes.
 
     Args:
         task: the task whose split and contract say how the rows are divided.
-        rows: number of rows in the data.
+        times: the time of each row of the data, datetime64[rows].
         tail: rows after an origin that its outcome depends on.
 
     Raises:
         TaskError: a block holds no episode; the message says how many rows are enough.
     """
     contract, split = contract_of(task.spec.contract), task.spec.rows
-    from openfingym.data.recipe import train_rows
+    from openfingym.data.recipe import block_starts, too_short
 
-    # Shares through their decimal texts: 0.29 * 100 is 28.99... in binary.
-    train, public = Fraction(str(split.train)), Fraction(str(split.public))
-    first = train_rows(rows, split)
-    second = first + int(public * rows)
-    shares = {
-        "public": (first + split.embargo, second, public),
-        "private": (second + split.embargo, rows, 1 - train - public),
-    }
+    rows = len(times)
+    first, second = block_starts(times, split)
+    blocks = {"public": (first + split.embargo, second), "private": (second + split.embargo, rows)}
     if first < contract.lookback:
         raise TaskError(
             f"the train block has {first} of {rows} rows, fewer than one lookback ({contract.lookback})",
             path=task.config_path,
-            key="split.train",
+            key="split.public_from" if split.dated else "split.train",
         )
     slices, counts = {}, {}
-    for name, (start, stop, share) in shares.items():
+    for name, (start, stop) in blocks.items():
         counts[name] = episodes_in(stop - start, contract, tail)
+        needs = rows_of(1, contract, tail)
+        if counts[name] < 1 and split.dated:
+            raise too_short(name, times, split, f"{max(stop - start, 0)} rows, but one episode needs {needs}")
         if counts[name] < 1:
-            needs = rows_of(1, contract, tail)
+            train, public, _ = (Fraction(str(part)) for part in split.shares)
+            share = public if name == "public" else 1 - train - public
             raise TaskError(
                 f"the {name} block has {max(stop - start, 0)} of {rows} rows, but one episode needs {needs} (lookback, "
                 "steps and what the "

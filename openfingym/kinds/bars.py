@@ -104,7 +104,7 @@ class BarsKind(SequentialKind):
 
     def scramble(self, task: Task, source: BarSource, generator: np.random.Generator) -> BarSource:
         """The same training bars, with everything hidden replaced by noise."""
-        return scrambled(source, cut(task, len(source.bars), contract_of(task.spec.contract).horizon), generator)
+        return scrambled(source, cut(task, source.bars.times, contract_of(task.spec.contract).horizon), generator)
 
     def resampling(self, contract: Contract, fold: Fold) -> Resampling | None:
         """A bootstrap of blocks of steps through all episodes of a fold, which follow one another in time. A block is

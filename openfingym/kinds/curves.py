@@ -141,7 +141,7 @@ class CurvesKind(MonthsKind):
         from openfingym.data.processes.draws import Branch
 
         self.require_known(task)
-        return simulated_curves(branch=Branch(seed, MONTHS - recipe.train_rows(MONTHS, task.spec.rows)))
+        return simulated_curves(branch=Branch(seed, MONTHS - recipe.train_share(task.spec.rows.shares[0], MONTHS)))
 
     def shape(self, task: Task, source: Curves) -> Material:
         """Cut the curves into windows, month by month, with a window for each country."""

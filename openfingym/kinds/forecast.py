@@ -208,7 +208,7 @@ class ForecastKind(PanelKind):
 
         # The split divides returns, of which there are fewer than rows of the panel.
         lost = recipe.rows_lost(_contract(task.spec.contract).value_semantics)
-        return renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
+        return renewed_panel(task, seed, lambda times: lost + recipe.train_rows(times[lost:], task.spec.rows))
 
     def scramble(self, task: Task, source: Panel, generator: np.random.Generator) -> Panel:
         """The panel with the rows of every hidden target replaced by noise in the range of the panel."""

@@ -159,7 +159,7 @@ class GenerationKind(Kind):
             return from_process(task, known, seed)
         contract = _contract(task.spec.contract)
         lost = recipe.rows_lost(contract.value_semantics)
-        panel = renewed_panel(task, seed, lambda rows: lost + recipe.train_rows(rows - lost, task.spec.rows))
+        panel = renewed_panel(task, seed, lambda times: lost + recipe.train_rows(times[lost:], task.spec.rows))
         return from_panel(task, contract, panel)
 
     def shape(self, task: Task, source: Paths) -> Material:

@@ -194,7 +194,7 @@ class LiveKind(TradingKind):
     def shape(self, task: Task, source: BarSource) -> Material:
         """Divide bars as trading does, with a single private episode, whose place the session takes."""
         contract = live_contract(task.spec.contract)
-        cut = bar_episodes.cut(task, len(source.bars), TAIL)
+        cut = bar_episodes.cut(task, source.bars.times, TAIL)
         start = cut.private.start
         single = replace(cut, private=slice(start, start + bar_episodes.rows_of(1, contract, TAIL)), n_private=1)
         return self.shaped(task, source, single)

@@ -54,7 +54,7 @@ def own_rows(task: Task) -> FeatureRows:
             key="dataset.dates",
         )
     starts = starts_of(rows.clock)
-    require_past(task, int(starts[train_share(task.spec.rows.train, len(starts) - 1)]))
+    require_past(task, int(starts[train_share(task.spec.rows.shares[0], len(starts) - 1)]))
     features, targets = np.ascontiguousarray(rows.values[:, :-1]), np.ascontiguousarray(rows.values[:, -1])
     for array in (features, targets):
         array.flags.writeable = False

@@ -71,6 +71,14 @@ def panel_of(task: Task) -> Panel:
     return _restricted(task, _whole_panel(task))
 
 
+def times_of(task: Task) -> NDArray[np.datetime64]:
+    """The times of the rows that lie in the task's period, of a task on a bundled dataset; loads a dataset once."""
+    from openfingym.data.panel import panel_times
+
+    times = panel_times(str(task.spec.dataset.name))
+    return times[_inside(task, times)]
+
+
 def panel_renewable(task: Task) -> bool:
     """Whether the task's panel comes from a simulator of ours."""
     from openfingym import data
@@ -79,19 +87,20 @@ def panel_renewable(task: Task) -> bool:
     return not task.real and reference.file is None and data.dataset_info(str(reference.name)).kind == "simulated"
 
 
-def renewed_panel(task: Task, seed: int, train: Callable[[int], int]) -> Panel:
+def renewed_panel(task: Task, seed: int, train: Callable[[NDArray[np.datetime64]], int]) -> Panel:
     """The task's panel with every row after its training block drawn anew.
 
     Args:
         task: the task whose panel is drawn anew; :func:`panel_renewable` must hold for it.
         seed: seed from which the new rows are drawn.
-        train: given the number of rows in the task's period, returns how many of them the training block has.
+        train: given the times of the rows in the task's period, returns how many of them the training block has.
     """
     from openfingym.data.panel import continue_panel, panel_times
 
     reference, name = task.spec.dataset, str(task.spec.dataset.name)
-    inside = _inside(task, panel_times(name))
-    kept = int(inside.argmax()) + train(int(inside.sum()))
+    times = panel_times(name)
+    inside = _inside(task, times)
+    kept = int(inside.argmax()) + train(times[inside])
     return _restricted(task, continue_panel(name, reference.channels or None, seed=seed, kept=kept))
 
 
@@ -110,7 +119,7 @@ def _restricted(task: Task, panel: Panel) -> Panel:
     """The rows of a panel that lie in the task's period."""
     reference = task.spec.dataset
     if reference.first is None and reference.last is None:
-        _require_past_of(task, 0, len(panel.times))
+        _require_past_of(task, 0, panel.times)
         return panel
     inside, days = _inside(task, panel.times), panel.times.astype("datetime64[D]")
     if not inside.any():
@@ -120,18 +129,20 @@ def _restricted(task: Task, panel: Panel) -> Panel:
             path=task.config_path,
             key="dataset.first" if reference.first is not None else "dataset.last",
         )
-    _require_past_of(task, int(inside.argmax()), int(inside.sum()))
+    _require_past_of(task, int(inside.argmax()), panel.times[inside])
     times, values = panel.times[inside], panel.values[inside]
     times.flags.writeable = values.flags.writeable = False
     return replace(panel, times=times, values=values, filled=None if panel.filled is None else panel.filled[inside])
 
 
-def _require_past_of(task: Task, first: int, rows: int) -> None:
-    """Call :func:`require_past` with the end of the training block, where ``rows`` rows from ``first`` on are used."""
+def _require_past_of(task: Task, first: int, times: NDArray[np.datetime64]) -> None:
+    """Call :func:`require_past` with the end of the training block, where rows of some times from ``first`` on are
+    used.
+    """
     from openfingym.data.recipe import train_rows
 
     if task.spec.split is not None:
-        require_past(task, first + train_rows(rows, task.spec.split))
+        require_past(task, first + train_rows(times, task.spec.split))
 
 
 def require_past(task: Task, train: int) -> None:
@@ -257,7 +268,7 @@ def panel_oddities(task: Task, panel: Panel) -> tuple[str, ...]:
 
     prepared, split = task.spec.dataset.prepared, task.spec.split
     times = panel.times if panel.times.dtype.kind == "M" else None
-    hidden_from = None if split is None else train_rows(len(panel.values), split)
+    hidden_from = None if split is None else train_rows(panel.times, split)
     found = oddities(times, panel.channels, panel.values, hidden_from=hidden_from, filled=panel.filled)
     if prepared is None or not prepared.filled or panel.filled is not None or task.real:
         return found
@@ -311,7 +322,10 @@ def panel_recipe(panel: Panel | Curves | FeatureRows) -> tuple[str, ...]:
 
 def split_text(split: Split) -> str:
     """How rows are divided, as a phrase that ends with the number of rows dropped between blocks."""
-    return f"split by time: {split.train:g} train, {split.public:g} public, {split.private:g} private; {split.embargo}"
+    if split.dated:
+        return f"split by time: public from {split.public_from}, private from {split.private_from}; {split.embargo}"
+    train, public, private = split.shares
+    return f"split by time: {train:g} train, {public:g} public, {private:g} private; {split.embargo}"
 
 
 def dataset_content(task: Task) -> bytes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -292,12 +291,12 @@ def _cuts(task: Task) -> tuple[slice, slice, slice]:
         TaskError: a block has fewer than two questions.
     """
     from openfingym.data.questions import ROWS
-    from openfingym.data.recipe import train_rows
+    from openfingym.data.recipe import train_share
 
-    # Shares through their decimal texts: 0.29 * 100 is 28.99... in binary.
     split = task.spec.rows
-    first = train_rows(ROWS, split)
-    second = first + int(Fraction(str(split.public)) * ROWS)
+    train, public, _ = split.shares
+    first = train_share(train, ROWS)
+    second = first + train_share(public, ROWS)
     blocks = slice(0, first), slice(first + split.embargo, second), slice(second + split.embargo, ROWS)
     if any(block.stop - block.start < 2 for block in blocks):
         raise TaskError(f"{ROWS} questions leave a block with fewer than two", path=task.config_path, key="split")

@@ -197,7 +197,7 @@ class RollingKind(BarsKind):
                 path=task.config_path,
                 key="dataset",
             )
-        return self.shaped(task, source, bar_episodes.cut(task, len(source.bars), contract.horizon))
+        return self.shaped(task, source, bar_episodes.cut(task, source.bars.times, contract.horizon))
 
     def shaped(self, task: Task, source: BarSource, cut: bar_episodes.Cut) -> Material:
         """The material of a task with given blocks of rows; see :meth:`BarsKind.shaped`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -98,11 +97,13 @@ class RowsKind(MonthsKind):
         """The characteristics and returns with every month after the training block drawn anew."""
         from openfingym.data.characteristics import MONTHS, simulated_characteristics
         from openfingym.data.processes.draws import Branch
-        from openfingym.data.recipe import train_rows
+        from openfingym.data.recipe import train_share
         from openfingym.data.rows import rows_of
 
         self.require_known(task)
-        return rows_of(simulated_characteristics(branch=Branch(seed, MONTHS - train_rows(MONTHS, task.spec.rows))))
+        return rows_of(
+            simulated_characteristics(branch=Branch(seed, MONTHS - train_share(task.spec.rows.shares[0], MONTHS)))
+        )
 
     def shape(self, task: Task, source: FeatureRows) -> Material:
         """Divide dates into three blocks; all rows of a date are in one block."""
@@ -290,13 +291,14 @@ def _blocks(task: Task, source: FeatureRows) -> tuple[NDArray[np.int64], NDArray
     Raises:
         TaskError: a block has fewer than two moments.
     """
-    from openfingym.data.recipe import train_rows
+    from openfingym.data.recipe import train_share
 
     # The split divides moments (months, dates), each of which has any number of rows.
     split, starts = task.spec.rows, source.moments
     moments = len(starts) - 1
-    first = train_rows(moments, split)
-    second = first + int(Fraction(str(split.public)) * moments)
+    train_part, public_part, _ = split.shares
+    first = train_share(train_part, moments)
+    second = first + train_share(public_part, moments)
     blocks = (0, first), (first + split.embargo, second), (second + split.embargo, moments)
     if any(end - begin < 2 for begin, end in blocks):
         noun = "months" if not is_own(task) else "dates" if task.spec.dataset.dates else "rows"

@@ -202,5 +202,8 @@ def public_part(count: int, share: float) -> int:
 
 
 def public_share(split: Split) -> float:
-    """The share of the hidden rows that is in the public fold."""
-    return split.public / (split.public + split.private)
+    """The share of the hidden rows that is in the public fold; a third where the split is by days."""
+    if split.dated:
+        return 1 / 3
+    _, public, private = split.shares
+    return public / (public + private)

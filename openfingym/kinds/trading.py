@@ -163,7 +163,7 @@ class TradingKind(BarsKind):
 
     def shape(self, task: Task, source: BarSource) -> Material:
         """Divide bars into training bars and hidden episodes; see :meth:`openfingym.kinds.Kind.shape`."""
-        return self.shaped(task, source, bar_episodes.cut(task, len(source.bars), TAIL))
+        return self.shaped(task, source, bar_episodes.cut(task, source.bars.times, TAIL))
 
     def shaped(self, task: Task, source: BarSource, cut: bar_episodes.Cut) -> Material:
         """The material of a task with given blocks of rows; see :meth:`BarsKind.shaped`."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from openfingym.errors import UsageError
 from openfingym.kinds import kind_of
 from openfingym.packages.scaffold import INSTRUCTION_TEXT, own_dataset, require_new, toml_value, write_folder
-from openfingym.packages.toml_tables import split_tables, with_values
+from openfingym.packages.toml_tables import split_tables, toml_of, with_values
+from openfingym.task.model import SHARES, STARTS
 
 if TYPE_CHECKING:
     from openfingym.data.dataset import Measure
@@ -89,7 +90,7 @@ def _copied(text: str, name: str, known: Task, start: Start) -> str:
             # How the known data were prepared or pulled, and what was found harmless in them, says nothing of others.
             continue
         else:
-            out.append(with_values(block, _changes(table, name, known, start)))
+            out.append(with_values(block, _changes(table, name, known, start), add=table == f"{OURS}.split"))
     return "".join(out)
 
 
@@ -108,9 +109,25 @@ def _changes(table: str, name: str, known: Task, start: Start) -> Mapping[str, s
     if table == f"{OURS}.contract":
         lines = {key: re.search(rf"(?m)^{key} = (.*)$", start.contract) for key in FROM_DATA}
         return {key: line[1] for key, line in lines.items() if line is not None}
+    if table == f"{OURS}.split" and known.spec.rows.dated:
+        return {**dict.fromkeys(STARTS), **_shares(known)}
     if table == f"{OURS}.provenance":
         return {"catalogue_id": None, "note": toml_value(f"contract, metrics and split of {known.name}; other data")}
     return {}
+
+
+def _shares(known: Task) -> Mapping[str, str]:
+    """The shares of rows that the blocks of a split by days have, as TOML by key, last one first: the author's rows are
+    of other days.
+    """
+    from openfingym.data.recipe import block_starts
+    from openfingym.kinds.panels import panel_of
+
+    times = panel_of(known).times
+    first, second = (round(start / len(times), 2) for start in block_starts(times, known.spec.rows))
+    shares = (first, round(second - first, 2), round(1.0 - second, 2))
+    # A key that is added stands before all others.
+    return {key: toml_of(share) for key, share in reversed([*zip(SHARES, shares, strict=True)])}
 
 
 def require_files(given: Given | None) -> Given:

@@ -46,7 +46,7 @@ class Contract(Section):
     has_split: ClassVar[bool | None] = True
     """Whether a task of this kind has the table ``[metadata.openfingym.split]``; None if that depends on its data."""
     has_period: ClassVar[bool] = False
-    """Whether ``dataset.first`` and ``dataset.last`` may choose rows."""
+    """Whether days may choose rows: ``dataset.first`` and ``dataset.last``, and those of a split by days."""
     from_start: ClassVar[bool] = False
     """Whether ``split.scaling`` may be ``start``."""
 
@@ -85,6 +85,11 @@ class Contract(Section):
             )
         if self.has_split is False and split is not None:
             raise ValueError(f"split: a {self.kind} task is not split by time; remove it")
+        if not self.has_period and split is not None and split.dated:
+            raise ValueError(
+                f"split: public_from and private_from choose rows of a panel, which a {self.kind} task has none of; "
+                "give train, public and private"
+            )
         if split is not None and split.scaling == "start" and not self.from_start:
             raise ValueError(
                 "split.scaling = 'start' is for generated windows; a forecast's inputs would lose their level"

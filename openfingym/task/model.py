@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -33,6 +34,10 @@ was not known yet, so that its results are compared with no others."""
 
 LONGEST_LINE = 4096
 """Most characters that a line of ``task.toml`` may have."""
+SHARES = ("train", "public", "private")
+"""Keys of a split by shares of the rows."""
+STARTS = ("public_from", "private_from")
+"""Keys of a split by days."""
 TASK_NAME = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$"
 
 
@@ -72,11 +77,18 @@ class Split(Section):
     Training windows come from the first block at every ``train_stride`` rows. Hidden windows come from the second
     (public fold) and third (private fold) block, and are shown one after the other, each after the one before it was
     answered.
+
+    The blocks are shares of the rows (``train``, ``public``, ``private``), or begin on stated days (``public_from``,
+    ``private_from``), so that all tasks on a real series hide the same days of it.
     """
 
-    train: Fraction
-    public: Fraction
-    private: Fraction
+    train: Fraction | None = None
+    public: Fraction | None = None
+    private: Fraction | None = None
+    public_from: date | None = None
+    """First day of the second block, in place of shares."""
+    private_from: date | None = None
+    """First day of the third block, in place of shares; at ``embargo`` rows from it its first window begins."""
     train_stride: PositiveInt = 1
     """Rows between the starts of two training windows."""
     hidden_stride: PositiveInt | None = None
@@ -97,11 +109,37 @@ class Split(Section):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        total = self.train + self.public + self.private
+        stated = {name: getattr(self, name) for name in (*SHARES, *STARTS)}
+        given = [name for name, value in stated.items() if value is not None]
+        if given == list(STARTS):
+            if not stated["public_from"] < stated["private_from"]:
+                raise ValueError(
+                    f"public_from must be a day before private_from, found {self.public_from} and {self.private_from}"
+                )
+            return self
+        if given != list(SHARES):
+            raise ValueError(
+                f"needs {', '.join(SHARES)} (shares of the rows), or {' and '.join(STARTS)} (first days of the hidden "
+                f"blocks) in their place; found {', '.join(given) or 'none of them'}"
+            )
+        total = sum(self.shares)
         # Decimal fractions are not exact in binary: 0.7 + 0.2 + 0.1 is not 1.
         if abs(total - 1.0) > WEIGHT_TOLERANCE:
             raise ValueError(f"train + public + private must be 1, found {total:.6g}")
         return self
+
+    @property
+    def dated(self) -> bool:
+        """Whether the hidden blocks begin on stated days."""
+        return self.private_from is not None
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Shares of the training, the public and the private block, for a split that is not :attr:`dated`."""
+        assert self.train is not None, "a split by days has no shares"
+        assert self.public is not None, "a split by days has no shares"
+        assert self.private is not None, "a split by days has no shares"
+        return self.train, self.public, self.private
 
 
 class Verification(Section):

@@ -54,7 +54,7 @@ def split_beside_published(catalogue_id: str | None, split: Split | None) -> str
 
     Args:
         catalogue_id: the row of the catalogue that the task follows.
-        split: the task's shares of rows; None for a task whose data come divided.
+        split: how the task's rows are divided; None for a task whose data come divided.
     """
     sizes = published_sizes().get(catalogue_id or "")
     if sizes is None or sizes.test is None:
@@ -66,7 +66,9 @@ def split_beside_published(catalogue_id: str | None, split: Split | None) -> str
     text += f" items in the catalogue ({_percent(sizes.shares)})"
     if split is None:
         return text
-    return f"{text}; {_percent((split.train, split.public, split.private))} of the rows here, by time"
+    if split.dated:
+        return f"{text}; here the public rows begin on {split.public_from}, the private ones on {split.private_from}"
+    return f"{text}; {_percent(split.shares)} of the rows here, by time"
 
 
 def _percent(shares: tuple[float, ...]) -> str:

@@ -84,6 +84,8 @@ yieldcurve;10;1-1;150;150;F8;yield_level;
 ROWS = {f"1_{row['id']}_forecasting": row for row in csv.DictReader(io.StringIO(CATALOGUE), delimiter=";")}
 WIDTHS = {"rows": 42, "curves": 150}
 """Inputs of the kinds whose data is no panel."""
+LOST = {"log_return": 1, "realised_vol": 21}
+"""Rows before the first value that is made of a panel."""
 SAMPLED = ("treasury-forecast-v5", "lob-forecast", "yield-curve-forecast")
 
 
@@ -124,8 +126,13 @@ def windows(task: Task, rows: int) -> tuple[int, int]:
         # The first window of a block comes after the rows that its first volatility and its graph are made of.
         length += contract.graph_window + 20 - contract.lookback
     stride = split.hidden_stride or contract.horizon
-    first = int(Fraction(str(split.train)) * rows)
-    second = first + int(Fraction(str(split.public)) * rows)
+    if split.dated:
+        days = days_of(task)
+        first, second = (int((days < np.datetime64(day)).sum()) for day in (split.public_from, split.private_from))
+    else:
+        train, public, _ = split.shares
+        first = int(Fraction(str(train)) * rows)
+        second = first + int(Fraction(str(public)) * rows)
     blocks = second - first - split.embargo, rows - second - split.embargo
     return (blocks[0] - length) // stride + 1, (blocks[1] - length) // stride + 1
 
@@ -136,10 +143,21 @@ def rows_of(task: Task) -> int:
     if isinstance(contract, CurvesContract):
         return 480
     assert dataset.name is not None
-    rows = dataset_info(dataset.name).rows
-    if dataset.first is not None:
-        rows = int((load_panel(dataset.name).times >= np.datetime64(dataset.first)).sum())
-    return rows - {"log_return": 1, "realised_vol": 21}.get(str(getattr(contract, "value_semantics", "")), 0)
+    rows = dataset_info(dataset.name).rows if dataset.first is None else len(days_in_period(task))
+    return rows - LOST.get(str(getattr(contract, "value_semantics", "")), 0)
+
+
+def days_in_period(task: Task) -> np.ndarray:
+    """The days of the rows that the task uses."""
+    dataset = task.spec.dataset
+    days = load_panel(str(dataset.name)).times.astype("datetime64[D]")
+    first, last = np.datetime64(dataset.first or days[0], "D"), np.datetime64(dataset.last or days[-1], "D")
+    return days[(days >= first) & (days <= last)]
+
+
+def days_of(task: Task) -> np.ndarray:
+    """The days of the values that are made of them."""
+    return days_in_period(task)[LOST.get(str(getattr(task.spec.contract, "value_semantics", "")), 0) :]
 
 
 def test_every_row_of_the_catalogue_has_exactly_one_task(tasks: dict[str, Task]) -> None:

@@ -144,7 +144,12 @@ def test_training_windows_know_nothing_of_later_rows(name: str, monkeypatch: pyt
     task = load_task(name)
     train = generation.KIND.load(task)
     panel = panel_of(task)
-    later = int(task.spec.rows.train * len(panel.values)) + 2
+    split = task.spec.rows
+    dated = split.public_from is not None
+    first = (
+        np.searchsorted(panel.times, np.datetime64(split.public_from)) if dated else split.shares[0] * len(panel.times)
+    )
+    later = int(first) + 2
     values = panel.values.copy()
     values[later:] *= np.random.default_rng(0).uniform(0.5, 40.0, values[later:].shape)
     monkeypatch.setattr("openfingym.kinds.paths.panel_of", lambda _: replace(panel, values=values))

@@ -34,6 +34,8 @@ LAYOUT: dict[str, tuple[str, ...]] = {
         "train",
         "public",
         "private",
+        "public_from",
+        "private_from",
         "train_stride",
         "hidden_stride",
         "embargo",

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from openfingym import catalog
+from openfingym.checks.calendars import cautions
 from openfingym.digests import sha256_of_json
 from openfingym.errors import OpenFinGymError
 from openfingym.files.strange import sha256
@@ -31,7 +32,8 @@ def install(candidate_folder: Path, forge_root: Path) -> StageResult:
         forge_root: folder of the forge.
 
     Returns:
-        ``passed`` with the name and the folder, or ``refused`` if another paper's task asks the same of the same data.
+        ``passed`` with the name, the folder, and days of bundled tasks that it should not show or hide; or ``refused``
+        if another paper's task asks the same of the same data.
 
     Raises:
         StoreError: the task cannot be written.
@@ -61,7 +63,9 @@ def install(candidate_folder: Path, forge_root: Path) -> StageResult:
                 _rename(partial / CONFIG, task, name)
             # Read once more before it takes its place: what is installed can be run.
             Task.read(partial)
-    return StageResult(NAME, "passed", facts={"task": name, "folder": f"{TASKS}/{name}"})
+    told = cautions(Task.read(tasks / name))
+    facts = {"task": name, "folder": f"{TASKS}/{name}", **({"calendar": list(told)} if told else {})}
+    return StageResult(NAME, "passed", facts=facts)
 
 
 def uninstall(key: str, forge_root: Path) -> list[str]:

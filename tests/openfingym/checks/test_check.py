@@ -33,7 +33,8 @@ def test_a_scaffolded_task_passes_at_once(own_task: Path) -> None:
     report = check_task(load_task(own_task))
     assert report.passed, report
     assert [finding.name for finding in report.findings] == [
-        "build", "structure", "contract", "determinism", "time", "hidden values", "leak", "features", "ordering",
+        "build", "structure", "contract", "determinism", "time", "calendar", "hidden values", "leak", "features",
+        "ordering",
     ]  # fmt: skip
 
 

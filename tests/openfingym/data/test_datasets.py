@@ -45,11 +45,13 @@ def test_what_is_bundled():
 def test_provenance_is_complete(info):
     for field in dataclasses.fields(info):
         value = getattr(info, field.name)
-        if field.name not in {"missing", "originals", "prepared", "units"}:
+        if field.name not in {"instruments", "missing", "originals", "prepared", "units"}:
             assert value, field.name
     assert isinstance(info.first, date)
     assert isinstance(info.last, date)
     assert info.kind in {"real", "simulated", "specified"}
+    # What is drawn anew for a dataset is of no series that another one holds.
+    assert (len(info.instruments) > 0) == (info.kind == "real")
     assert info.measure in {"price", "yield", "mixed"}
     assert len(info.units) == (len(info.channels) if info.measure == "mixed" else 0)
     assert info.missing == 0

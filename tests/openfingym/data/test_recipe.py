@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from openfingym.data import DatasetInfo, Panel, cut, load_panel, to_values
+from openfingym.data.recipe import block_starts
 from openfingym.errors import DataError, TaskError
 from openfingym.task import Split
 
@@ -74,7 +75,7 @@ def test_blocks_are_in_order_with_an_embargo_between(case):
     k = windows.n_public
     tests = np.concatenate([windows.test_inputs, windows.test_targets], axis=1)[:, :, 0]
     train = np.concatenate([windows.train_inputs, windows.train_targets], axis=1)[:, :, 0]
-    first, second = int(Fraction(str(split.train)) * n), int(Fraction(str(split.public)) * n)
+    first, second = int(Fraction(str(split.shares[0])) * n), int(Fraction(str(split.shares[1])) * n)
     assert train.max() < first
     assert tests[:k].min() == first + split.embargo
     assert tests[:k].max() < first + second
@@ -91,7 +92,7 @@ def test_counts_by_closed_form(case):
     n, split, agreed = case
     windows = attempt(*case)
     length = agreed.lookback + agreed.horizon
-    first, second = math.floor(Fraction(str(split.train)) * n), math.floor(Fraction(str(split.public)) * n)
+    first, second = math.floor(Fraction(str(split.shares[0])) * n), math.floor(Fraction(str(split.shares[1])) * n)
     assert len(windows.train_inputs) == (first - length) // split.train_stride + 1
     stride = split.hidden_stride or agreed.horizon
     assert windows.n_public == (second - split.embargo - length) // stride + 1
@@ -288,3 +289,47 @@ def test_returns_of_real_prices_add_up_to_the_whole_move():
     prices = load_panel("ecb-fx", ["usd_jpy", "eur_usd"])
     _, returns = to_values(prices, "log_return")
     assert returns.sum(axis=0) == pytest.approx(np.log(prices.values[-1] / prices.values[0]), abs=1e-6)
+
+
+def days_of(count: int, first: str = "2020-01-01") -> np.ndarray:
+    return np.arange(np.datetime64(first), np.datetime64(first) + count).astype("datetime64[ns]")
+
+
+def test_blocks_that_begin_on_days_by_hand() -> None:
+    split = Split(public_from=date(2020, 1, 21), private_from=date(2020, 2, 5), embargo=2)
+    values = np.arange(60.0)[:, None]
+    windows = cut(values, days_of(60), split=split, lookback=3, horizon=2)
+    # Rows 0 to 19 are training; 20 and 21, and 35 and 36, are embargoes.
+    assert (windows.train_targets.max(), windows.test_inputs[0, 0, 0]) == (19.0, 22.0)
+    assert windows.test_starts[: windows.n_public].tolist() == [22, 24, 26, 28, 30]
+    assert windows.test_starts[windows.n_public :].tolist() == [37, 39, 41, 43, 45, 47, 49, 51, 53, 55]
+    # A day without a row: the block begins with the first row behind it.
+    some = np.delete(np.arange(60), [20, 21, 35])
+    assert block_starts(days_of(60)[some], split) == (20, 33)
+    by_shares = Split(train=0.4, public=0.3, private=0.3, embargo=2)
+    assert block_starts(days_of(60), by_shares) == block_starts(np.arange(60), by_shares) == (24, 42)
+
+
+@pytest.mark.parametrize(
+    ("public", "private", "key", "words"),
+    [
+        (date(2020, 1, 3), date(2020, 2, 5), "split.public_from", "the train block has 2 rows, but one window needs 5"),
+        (date(2020, 1, 21), date(2020, 1, 24), "split.public_from", "the public block has 1 rows"),
+        (date(2020, 1, 21), date(2021, 1, 1), "split.private_from", "the private block has 0 rows"),
+    ],
+)
+def test_a_block_of_days_that_is_too_short_names_the_rows_and_the_days(
+    public: date, private: date, key: str, words: str
+) -> None:
+    split = Split(public_from=public, private_from=private, embargo=2)
+    with pytest.raises(TaskError) as error:
+        cut(np.arange(60.0)[:, None], days_of(60), split=split, lookback=3, horizon=2)
+    assert error.value.key == key
+    assert f"of rows from 2020-01-01 to 2020-02-29, {words}" in str(error.value)
+    assert f"the public block begins on {public}, the private one on {private}" in str(error.value)
+
+
+def test_rows_without_dates_have_no_days_to_split_by() -> None:
+    split = Split(public_from=date(2020, 1, 21), private_from=date(2020, 2, 5), embargo=2)
+    with pytest.raises(TaskError, match=r"split\.public_from.*rows have no dates; give train, public and private"):
+        cut(np.arange(60.0)[:, None], np.arange(60), split=split, lookback=3, horizon=2)

@@ -157,4 +157,5 @@ def fold_rows(task: Task, rows: int = 200) -> tuple[int, int]:
     """First row of the public and of the private block, by hand: half of the rows, a fifth, and three dropped before
     each."""
     split = task.spec.rows
-    return int(rows * split.train) + split.embargo, int(rows * split.train) + int(rows * split.public) + split.embargo
+    train, public, _ = split.shares
+    return int(rows * train) + split.embargo, int(rows * train) + int(rows * public) + split.embargo

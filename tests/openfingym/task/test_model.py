@@ -12,6 +12,7 @@ from openfingym.errors import TaskError
 from openfingym.task import Task, parse_task_file
 
 PATH = Path("task.toml")
+DAYS = "public_from = 2015-08-03\nprivate_from = 2017-08-01"
 SPLIT = "[metadata.openfingym.split]\ntrain = 0.5\npublic = 0.25\nprivate = 0.25\nembargo = 1\n\n"
 
 
@@ -45,7 +46,31 @@ MISTAKES = {
     ),
     "unknown metric": ('name = "rmse"', 'name = "rmsee"', ["scoring", "'rmsee'", "did you mean rmse"]),
     "metric twice": ('name = "rmse"', 'name = "mae"', ["scoring", "listed twice"]),
-    "split": ("train = 0.70", "train = 0.90", ["split", "must be 1", "1.2"]),
+    "split": (DAYS, "train = 0.90\npublic = 0.15\nprivate = 0.15", ["split", "must be 1", "1.2"]),
+    "split by days in order": (
+        "public_from = 2015-08-03",
+        "public_from = 2017-08-01",
+        ["split", "public_from must be a day before private_from, found 2017-08-01 and 2017-08-01"],
+    ),
+    "split by half of the days": (
+        "private_from = 2017-08-01\n",
+        "",
+        [
+            "split: needs train, public, private (shares of the rows), or public_from and private_from",
+            "found public_from",
+        ],
+    ),
+    "split by shares and days": (
+        "public_from = 2015-08-03",
+        "public_from = 2015-08-03\ntrain = 0.7",
+        ["split: needs train, public, private", "found train, public_from, private_from"],
+    ),
+    "no split": (DAYS, "", ["split: needs train, public, private", "found none of them"]),
+    "split by a moment": (
+        "public_from = 2015-08-03",
+        "public_from = 2015-08-03T12:00:00",
+        ["split.public_from", "date"],
+    ),
     "embargo below horizon": ("embargo = 5", "embargo = 4", ["split.embargo", "at least contract.horizon (5)"]),
     "range": ("low = -5.0", "low = 40.0", ["contract", "low < high"]),
     "channel twice": ('"3m", "6m"', '"3m", "3m"', ["dataset.channels", "more than once: 3m"]),
