@@ -71,7 +71,7 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     attribute ``rollout_id`` names the last rollout in the verifier's log.
 
     ## Arguments
-    ``fresh``: each rollout has hidden data of its own, drawn from the simulator (docs/trust.md). With ``predictions``
+    ``fresh``: each rollout has hidden data of its own, drawn from the simulator (docs/serving.md). With ``predictions``
     the observation holds that rollout's inputs; a program finds them where it runs, and the observation keeps those of
     the package.
 

@@ -51,7 +51,7 @@ class RollingEnv(SteppedEnv[Observation, NDArray[np.float64]]):
     ``split``: ``train`` takes episodes from the training bars, which begin at random; ``practice`` and ``test`` step
     through the hidden ones behind the verifier, in order of time: those of the public fold, which do not count, and
     those of the private fold, each once. :meth:`result` then gives the verified score. ``fresh``: other hidden bars for
-    each rollout (docs/trust.md).
+    each rollout (docs/serving.md).
 
     ## Version history
     v0: first version.

@@ -78,7 +78,7 @@ class HiddenTradingEnv(AccountEnv[Observation]):
             package: built package of a trading task.
             fold: fold whose episodes are played: ``private``, which is scored, or ``public``, for practice.
             lookback: number of rows that an observation shows.
-            fresh: whether each rollout gets hidden bars of its own instead of the package's (docs/trust.md).
+            fresh: whether each rollout gets hidden bars of its own instead of the package's (docs/serving.md).
             action: form of the action: target ``weights``, which are refused where they are not admissible;
                 ``projected``, of which the nearest admissible ones are traded; or a batch of ``orders``.
             action_dtype: type of target weights in the action space; they are calculated with in float64.

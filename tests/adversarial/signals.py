@@ -489,7 +489,7 @@ def look():
 """,
     ),
 ]
-"""Channels that are open, and are named in docs/trust.md."""
+"""Channels that are open, and are named in docs/isolation.md."""
 
 
 @dataclass(frozen=True)

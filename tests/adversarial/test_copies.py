@@ -2,6 +2,9 @@
 
 Three tasks are tried in an ordinary run, each with a third of the disguises; all tasks where OPENFINGYM_ALL
 is set (some ten minutes).
+
+Before copies were refused, training windows that were mirrored, spliced, turned, averaged or scaled gained up to 85 %,
+on `crypto-generation`. Of all pairs of disguises on all tasks, four pass: ``NOT_FOUND``.
 """
 
 from __future__ import annotations

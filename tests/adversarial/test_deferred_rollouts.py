@@ -1,4 +1,8 @@
-"""Attacks on questions that are resolved later: their time, their truths, and answers once those are known."""
+"""Attacks on questions that are resolved later: their time, their truths, and answers once those are known.
+
+Attacks: a client's time in a forecast; moving a simulated clock, by a participant or backwards; a forecast when the
+market has closed or the event came early; truths read out of what a rollout is shown.
+"""
 
 from __future__ import annotations
 

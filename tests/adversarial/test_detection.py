@@ -1,5 +1,9 @@
 """What attacks and honest work look like over many rollouts: the first are flagged within twenty, the second never in
-fifty."""
+fifty.
+
+One attack gains and is not seen: a hill-climb along levels of windows, made for the rounded scores (35 % after 1,000
+rollouts where everything is told). Three private results a participant bound it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Ways to stand higher among forecasters than one's forecasts deserve."""
+"""Ways to stand higher among forecasters than one's forecasts deserve.
+
+Attacks: leaving out hard questions or hard rounds, a lucky week, the same easy answer many times, many names of which
+the luckiest is first, another's name to have or spoil its record.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Attacks on when a forecast was made: late ones, machines that slept, retries after the end, markets that closed."""
+"""Attacks on when a forecast was made: late ones, machines that slept, retries after the end, markets that closed.
+
+Attacks: a machine's clock that is set back, a machine that sleeps, or a paused virtual machine that sets its clock
+right, for an answer that is hours late; a retry after the end; a truth of a replay that is chosen after its forecasts
+were read; a second print after the first week, or after a verdict; answers of a venue that cannot be stored; answers to
+many questions at once, so that their markets are queried too late.
+"""
 
 from __future__ import annotations
 

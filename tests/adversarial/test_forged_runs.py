@@ -1,4 +1,9 @@
-"""A forged run backs nothing, displaces nothing and ranks nowhere, whichever door it comes in by."""
+"""A forged run backs nothing, displaces nothing and ranks nowhere, whichever door it comes in by.
+
+Attacks: a copied run with another score, and a log of two entries by a key of one's own (a score that seemed proven, in
+place of the true run); a result edited beside its own receipt, or an error stated in place of a score (a rank, or a
+true run displaced); a verifier that shows another key under the same name; another's name as `principal`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Servers for other people show hidden test data only through a verifier that counts what it tells, and bounds it."""
+"""Servers for other people show hidden test data only through a verifier that counts what it tells, and bounds it.
+
+The attack: `mcp --http` or `env serve` for others on a local verifier told exact results, and so all labels in a
+hundred sessions.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,10 @@
 """Hidden labels written into the public half of real tasks in every way that was thought of: each is found, or not
-accepted."""
+accepted.
+
+Each way once gave away what was written: one row in the instruction, or the whole private fold in the interface, be it
+reordered, in logarithms, differenced, cumulated, in another unit, in base32 or base85, spaced, reversed, in words,
+invisible or XORed; a fold also as ranks or signs. `test_dates.py` of the leak search has dates and headers of arrays.
+"""
 
 from __future__ import annotations
 

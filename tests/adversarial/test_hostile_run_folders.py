@@ -1,5 +1,10 @@
 """Run folders from strangers: whoever looks at one is told what is wrong with it, and nothing hangs, is followed or is
-overwritten."""
+overwritten.
+
+Attacks: `result.json`, `trajectory.json`, `output.log` as links, pipes or of gigabytes; JSON 100,000 deep, numbers of a
+million digits, values of any type; folders 1,200 deep, names that are terminal commands; `.lock`, `.staging`,
+`.result.json.partial` or `tearsheet.html` as a link to a file of yours; a `path` in `result.json`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,12 @@
 """Ways out of a container or a sandbox that once worked, as real programs in the real thing; and that none leaves
-anything."""
+anything.
+
+Attacks: `flock`, record locks, leases, notices and hints on an inode that rollouts share (task files, libraries,
+`/dev/null`, the one inode of every epoll) were messages to another rollout; socket buffers, waiting connections and
+large pipes held 851 MB where 400 were allowed; a workspace's server could be reached by `/proc/PID/mem`, limits,
+priority and signals; `/proc/self/mountinfo` told the user's name and folders; a killed launcher left a container for
+35 s.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,16 @@ rollouts.
 Each attack is one that reads labels where scores are told as they are (`test_detection.py` shows it for the same
 classes). Here it has a participant's key to a real verifier and creates rollout after rollout, with everything that is
 told put together: exact where it is exact, rounded where it is rounded, the feedback on the public fold included.
+
+What each took off the baseline's private loss before disclosures were bounded; now it is 0 in 1,000 rollouts each:
+
+- offsets in powers at six private cells a rollout, of `treasury-forecast`: 99 % after 102; now flagged at rollout 9
+- random or Hadamard signs on all private cells: 99 % after 602; now flagged at rollout 9 or 10
+- whole windows shifted one after the other: 38 % after 22; now flagged at rollout 9
+- random changes, kept where they help: 22 % after 1,000; now flagged at rollout 15
+- group tests on ranks of `amazon-fraud`: 94 % after 240; now flagged within 20
+- five feedbacks a rollout on the public fold: its labels after 120; now 100 feedbacks a participant
+- signs drawn beforehand, and all held results of 200 rollouts released at once: 21 %; now three are released at a time
 """
 
 from __future__ import annotations

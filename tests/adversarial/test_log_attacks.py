@@ -1,5 +1,10 @@
 """Attacks on what the log speaks for beside the rows of test_receipts.py: deferred rollouts, rows without an entry,
 figures that a result states twice, and what one participant can learn of another's questions.
+
+Attacks: the final result of a deferred rollout, its questions or the prices it was shown changed; a key, a season, a
+rollout without an entry in the log; triggers dropped or changed, an index that leaves forecasts out, an older format
+claimed; `skill`, `verdict` or `reward` changed alone; a bad score restated as an error of ours; a held result given
+another task, agent or seed; a false loss, in table and log.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 Documents of every format are drawn from a grammar in which each part may be wrong (`grammar.py`), and go through the
 real application with a real ledger. ``OPENFINGYM_FUZZ_DOCUMENTS`` says how many; the figures in docs/trust.md are of
 100,000.
+
+Attacks that gave three more tries, and no place in the averages: a `.npy` header with a shape of `(True,)`, 65 axes or
+3,900 digits, then a bad exit (`test_second_tries.py` sends it from a sandbox), and values at which a metric fails.
 """
 
 from __future__ import annotations

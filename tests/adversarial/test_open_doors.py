@@ -1,5 +1,10 @@
 """Every server of this library under the same attacks: `mcp --http`, `env serve` and `verifier serve`, each in a
-process of its own that may have few descriptors."""
+process of its own that may have few descriptors.
+
+Attacks: 1,200 half-open connections, in the midst of a head or a body too, kept everybody out of two of them; 1,002
+WebSockets with the token of one rollout closed other connections; a web page of another origin, or by a name that was
+rebound, talked to a server on 127.0.0.1; slowed guesses of a token locked out the right one.
+"""
 
 from __future__ import annotations
 

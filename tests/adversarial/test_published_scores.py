@@ -1,5 +1,8 @@
 """Scores under published protocols are precise and cost no budget: an agent that could ask for them would have an
-oracle for the hidden windows. It cannot: nothing that serves agents knows of them."""
+oracle for the hidden windows. It cannot: nothing that serves agents knows of them.
+
+The attack: asking for them by route, query or import. The gate passes fixed targets alone.
+"""
 
 from __future__ import annotations
 

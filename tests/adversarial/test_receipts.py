@@ -1,5 +1,13 @@
 """Nothing of a receipt, a checkpoint or a ledger can be changed without being found: 10,000 random bytes, and the
 attacks that somebody with a plan would try.
+
+Attacks, and what each gained before:
+
+- `result.json` and `verified.json` changed alike, or called "rounded" so that no digest is checked: a better score
+- the receipt of an earlier submission, or none, beside the result: a submission that was not the one scored
+- another key, name or origin, a key with the same four-byte id: the attacker's log, taken for the verifier's
+- the ledger cut short or written anew, every hash and counter made to fit: results forgotten, another history
+- other labels opened than those that were scored: a score that seems true
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 The attack: play a rollout without acting and keep every bar that is shown; in the next rollout of the same task, trade
 with those bars in hand. On given tapes it wins whatever there is to win, which is what shows that it is one.
+
+Before there were fresh tapes and twins of real bars, it gained 99 % in the second rollout; now it is below 0.
 """
 
 from __future__ import annotations

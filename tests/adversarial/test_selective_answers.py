@@ -1,4 +1,8 @@
-"""Whoever answers only where it is good gains nothing in a report."""
+"""Whoever answers only where it is good gains nothing in a report.
+
+The attack: answering only where it is good, and failing elsewhere, ranked above an agent that always answers as well,
+and was "cannot be told apart" with 2 of 30 scored.
+"""
 
 from __future__ import annotations
 

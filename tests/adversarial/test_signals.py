@@ -3,6 +3,9 @@
 Each attack is a pair of real programs that take turns, told by the test when, and sends random bits. Before they were
 closed, all of these came across without an error, the waits on a shared page and the counts of who maps it thousands of
 times a second. What is still open, and at how many bits a second, `benchmarks/channels.py` measures.
+
+The channels: a futex on a page of a library or task file that both map; who else maps a page, by `smaps`, `pagemap`,
+`numa_maps`; and whatever else the kernel counts or numbers for all.
 """
 
 from __future__ import annotations

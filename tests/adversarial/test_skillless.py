@@ -1,5 +1,9 @@
 """Answers without skill: what they may read, that none beats a task's reference, and that a task that rewards them is
-caught."""
+caught.
+
+The attack that once paid: a constant, with some cells at the tails of the training distribution, on 34 tasks that were
+ranked by the source paper's F1, gained up to 25 %. Only proper metrics rank now.
+"""
 
 from __future__ import annotations
 

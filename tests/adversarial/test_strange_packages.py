@@ -1,4 +1,10 @@
-"""Task packages from strangers: whatever lies in the folder, nothing outside of it is read, and nothing hangs."""
+"""Task packages from strangers: whatever lies in the folder, nothing outside of it is read, and nothing hangs.
+
+Attacks: a link in place of any file or folder, which was copied into the public package and shown to an agent; a pipe,
+a device, terabytes, a gzip bomb, or a TOML key of 400,000 parts, at which `task build`, `show`, `run` or a listing
+never ended or took tens of gigabytes; a hard link to a private file; a link to a folder, or a pipe, in a built package
+or its hidden half, which was in no digest.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,10 @@
 """Deferred rollouts on the real clock: coins, stocks over days, and questions of the ledger; asked once for those that
-begin together, and settled by another process."""
+begin together, and settled by another process.
+
+Attacks: a rollout that begins later than others with the same questions, for the market's moves since the price that
+all are shown (the price at each submission is recorded); and made-up questions, named for a rollout on the real clock,
+for a score that claims to be of the real world.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Whose fault a failure is: tried again, and then tried on what is known to be valid."""
+"""Whose fault a failure is: tried again, and then tried on what is known to be valid.
+
+The attack: values at which a metric fails, for another try. They are scored twice, then with the baseline in their
+place: if only the values fail, the agent is at fault.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Questions are asked, answered in time, resolved once from the right source, and scored; and nothing else happens."""
+"""Questions are asked, answered in time, resolved once from the right source, and scored; and nothing else happens.
+
+Attacks: guessing an answer from its digest in the log; resolving twice, or a truth that is changed later; a question
+with texts, times or numbers of other types; a changed forecast, truth or score in the ledger.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a participant may have stored: in all its rollouts together, of any kind, and after a restart too."""
+"""What a participant may have stored: in all its rollouts together, of any kind, and after a restart too.
+
+The attack: 12 rollouts whose answers are large added 200 MB to the ledger, and so on without end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The tree over the log: it agrees with the log whatever happens, and proves what it says to who has the key."""
+"""The tree over the log: it agrees with the log whatever happens, and proves what it says to who has the key.
+
+Attacks: a ledger cut short or made anew; a log whose entry is hashed but whose tree is not, after `kill -9`; a key file
+that others may read, which could sign checkpoints by somebody else.
+"""
 
 from __future__ import annotations
 

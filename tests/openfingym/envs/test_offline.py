@@ -1,4 +1,8 @@
-"""Finished trading runs as a Minari dataset: what the agent saw and did, and nothing more."""
+"""Finished trading runs as a Minari dataset: what the agent saw and did, and nothing more.
+
+Attacks: a dataset of a run that stopped early, of the oracle's run, or of changed actions, which got hidden bars that
+no agent saw, or rewards that were not earned, into training data.
+"""
 
 from __future__ import annotations
 

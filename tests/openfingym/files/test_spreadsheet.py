@@ -1,4 +1,7 @@
-"""Text that a spreadsheet would run as a formula is shown as it is."""
+"""Text that a spreadsheet would run as a formula is shown as it is.
+
+The attack: a name or a symbol that starts as a formula does, in `report --csv` or `tearsheet --trades`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Files and folders written whole or not at all: killed in the middle, on a full disk, and where a link is in the
-place."""
+place.
+
+The attack: a pipe or a hard link of yours as `.NAME.partial`, where `NAME` is written, at which a command waited
+forever or your file was emptied.
+"""
 
 from __future__ import annotations
 

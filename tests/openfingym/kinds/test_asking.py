@@ -1,4 +1,8 @@
-"""Questions about the real market, from services on this machine in their wire formats."""
+"""Questions about the real market, from services on this machine in their wire formats.
+
+The attack: an agent that knows the calendar of splits forecast a move of -75 % where one lay between asking and
+resolving. Prices are of a share as on the day of asking.
+"""
 
 from __future__ import annotations
 

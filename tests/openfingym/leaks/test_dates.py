@@ -1,4 +1,8 @@
-"""Dates are numbers like others: hidden values in their low digits, their bits or the steps between them are found."""
+"""Dates are numbers like others: hidden values in their low digits, their bits or the steps between them are found.
+
+Attacks that gave away all labels: in the low digits of `train_times.npy` or in the steps between its dates, after the
+array in its `.npy` file, and in a comment of its header.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""A task from an author's own graph, in every form in which people keep one."""
+"""A task from an author's own graph, in every form in which people keep one.
+
+Attacks: a file sorted by label, so that the number of a hidden node told its label; and, with the public seed of the
+split, places of the known labels that bound how many hidden ones lie between them. Nodes and graphs are numbered anew,
+in an order drawn from all that was read, labels included, and so is their split.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A task from an author's own rows of features: dates, ids, gaps, and what the order of rows must not tell."""
+"""A task from an author's own rows of features: dates, ids, gaps, and what the order of rows must not tell.
+
+Attacks: a file sorted by target, so that the place of a hidden row among those of its date told its rank; and a gap
+that was filled from the value behind it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A task from an author's own table: gaps, dates or none, several files, long tables, bars."""
+"""A task from an author's own table: gaps, dates or none, several files, long tables, bars.
+
+The attack: a gap that was filled from the value behind it, so that cells before it told a hidden value. Interpolation
+rests on training rows alone, `forward` fills the rest, and a training block that ends earlier is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Keys, checkpoints and receipts: what is accepted, and what is refused with the reason."""
+"""Keys, checkpoints and receipts: what is accepted, and what is refused with the reason.
+
+Attacks: a proof for another size or place, sizes of 2^63 and more, base64 with spare bits. `test_merkle.py` has two
+children of a node passed off as an entry.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The page of a task's author: what its plots hold, and that nobody else comes upon it."""
+"""The page of a task's author: what its plots hold, and that nobody else comes upon it.
+
+The attack: a link of yours at `page.html`, or that file in your run's folder, when an author asks for a page with
+hidden values.
+"""
 
 from __future__ import annotations
 

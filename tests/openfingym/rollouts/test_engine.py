@@ -1,4 +1,8 @@
-"""The engine: each rollout once, failures of ours tried again, and limits that hold."""
+"""The engine: each rollout once, failures of ours tried again, and limits that hold.
+
+Attacks: an error after feedback, which gave a second try (such a rollout is not run again); and an agent that fails ten
+times, which ended everybody's batch (errors are counted by agent).
+"""
 
 from __future__ import annotations
 

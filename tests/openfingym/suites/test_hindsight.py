@@ -1,4 +1,7 @@
-"""Tasks whose tools look ahead: what they see, and that nothing mistakes their results for others."""
+"""Tasks whose tools look ahead: what they see, and that nothing mistakes their results for others.
+
+The attack: a result of tools that look ahead, with a score near perfect, shown as another.
+"""
 
 from __future__ import annotations
 

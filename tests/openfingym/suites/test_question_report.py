@@ -1,4 +1,8 @@
-"""What a report says of runs of questions, and what it must not say."""
+"""What a report says of runs of questions, and what it must not say.
+
+Attacks: a tool called in one question alone, to read in the row of that tool whether its answer is true; and other
+answers put into a run folder that is sent to the holder of the truth, to have them scored.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Folders that may be shown to an agent's programs, and those that may not."""
+"""Folders that may be shown to an agent's programs, and those that may not.
+
+The attack: a folder that holds the store, runs, a task, a home or a key, or links to them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Command lines of the user's inside the container: what they are answered, what they cost, and what they cannot do."""
+"""Command lines of the user's inside the container: what they are answered, what they cost, and what they cannot do.
+
+Attacks: through the model, an image at an address, a search, a stored answer, a file, a schema that points elsewhere,
+another model or route, to have an endpoint fetch, keep or search; and a request at which an endpoint fails, or one that
+is made just before the time is over, for an `error` and so another try.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The catalogue: every entry complete, pulling by name, what is remembered of it, and tables in general."""
+"""The catalogue: every entry complete, pulling by name, what is remembered of it, and tables in general.
+
+The attack: a source that serves a part of the data, or other columns, for scores under the dataset's published name.
+"""
 
 import io
 import zipfile

@@ -1,4 +1,7 @@
-"""Published graph files in every layout, written by SciPy and read back; never pickle."""
+"""Published graph files in every layout, written by SciPy and read back; never pickle.
+
+The attack: a mirror or a changed address that serves another graph, for scores under the published name.
+"""
 
 import io
 import pickle

@@ -1,4 +1,8 @@
-"""A session whose orders go to a broker: a local venue's account, and its reports on the tape."""
+"""A session whose orders go to a broker: a local venue's account, and its reports on the tape.
+
+Attacks, each for a gain that no decision of the session made: another program that trades in the account, two sessions
+in one account, an account that holds something already.
+"""
 
 from __future__ import annotations
 

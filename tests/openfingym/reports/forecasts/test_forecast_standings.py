@@ -1,4 +1,8 @@
-"""Ranks and comparisons of forecasters, against statsmodels, direct formulas and simulation."""
+"""Ranks and comparisons of forecasters, against statsmodels, direct formulas and simulation.
+
+The attack: sixty names that answer every question took the places of all others. 40 are ranked, the first name of every
+principal before the second of any.
+"""
 
 from __future__ import annotations
 

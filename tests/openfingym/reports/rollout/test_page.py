@@ -1,4 +1,8 @@
-"""The page of a rollout: everything that was said and done, in harmless text, and drawings that show nothing hidden."""
+"""The page of a rollout: everything that was said and done, in harmless text, and drawings that show nothing hidden.
+
+Attacks: a page for others of the `oracle`, of a trading account, of a run on hidden data of its own, with hidden values
+in its drawings; endless lines, open fences and texts of megabytes, for a page that takes minutes to open.
+"""
 
 from __future__ import annotations
 
