@@ -31,10 +31,16 @@ Row = Mapping[str, object]
 class CatalogRows:
     """The rows that were kept by an earlier command, and those that are added by this one."""
 
-    def __init__(self) -> None:
-        """Read the rows that were kept."""
-        self._library = [__version__, *(state_of(_LIBRARY / part) for part in _PARTS)]
-        self._kept = _read()
+    def __init__(self, file: str = FILE, more: tuple[str, ...] = ()) -> None:
+        """Read the rows that were kept.
+
+        Args:
+            file: name of their file in the store.
+            more: further parts of the library that decide what a row says.
+        """
+        self._file = file
+        self._library = [__version__, *(state_of(_LIBRARY / part) for part in (*_PARTS, *more))]
+        self._kept = _read(file)
         self._used: dict[str, Row] = {}
 
     def key(self, folder: Path, config: bytes) -> str | None:
@@ -72,12 +78,12 @@ class CatalogRows:
         # A store that cannot be written is not reported here, where nothing depends on it.
         with contextlib.suppress(OSError):
             home().mkdir(parents=True, exist_ok=True)
-            write_json(home() / FILE, {"rows": self._used, "sha256": sha256_of_json(self._used)}, sync=False)
+            write_json(home() / self._file, {"rows": self._used, "sha256": sha256_of_json(self._used)}, sync=False)
 
 
-def _read() -> Mapping[str, Row]:
+def _read(file: str) -> Mapping[str, Row]:
     try:
-        document = read_json(home(), FILE, _MOST)
+        document = read_json(home(), file, _MOST)
     except (OSError, ValueError):
         return {}
     if isinstance(document, dict) and isinstance(rows := document.get("rows"), dict):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from openfingym.packages.many import TaskOutcome
     from openfingym.packages.package import BuiltPackage
     from openfingym.results import SplitName
+    from openfingym.task.exposure import Conflict, Exposure
 
 
 @click.command("tasks")
@@ -33,11 +34,15 @@ def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
     One that is malformed is named on stderr, with the reason; the rest is listed, and the exit status is 5.
     """
     from openfingym import catalog
+    from openfingym.held_out import exposures
+    from openfingym.task.exposure import conflicts, group_of
 
     known, faults = catalog.survey()
     rows = [row for row in known if family is None or row.family == family]
+    found = exposures(row.name for row in known)
+    met = conflicts(found)
     if as_json:
-        print_json([row.to_dict() for row in rows])
+        print_json([row.to_dict() | _exposed(row.name, found[row.name], met) for row in rows])
     else:
         print_table(
             "",
@@ -45,11 +50,20 @@ def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
             [(r.name, r.family, r.data_kind, r.asset_class, r.frequency, r.panel) for r in rows],
             optional=["frequency", "asset class"],
         )
+        for row in rows:
+            if others := [name for name in group_of(row.name, met) if name != row.name]:
+                say(f"{row.name} conflicts with {', '.join(others)}")
         say(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
     for name, fault in faults.items():
         say(f"error: {name}: {fault}", err=True)
     if faults:
         ctx.exit(TaskError.exit_code)
+
+
+def _exposed(name: str, exposure: Exposure | None, met: list[Conflict]) -> dict[str, object]:
+    """What a task shows and hides, if that is known, and the tasks that it conflicts with, with the reason."""
+    others = {other: str(one) for one in met if name in one.tasks for other in one.tasks if other != name}
+    return {"exposure": None if exposure is None else exposure.to_dict(), "conflicts": others}
 
 
 @click.group()

@@ -160,6 +160,8 @@ def serve(
     from openfingym import catalog, store
     from openfingym.listener import Listener, TlsCertificate
     from openfingym.packages.build import build
+    from openfingym.packages.exposure import exposure_of_package
+    from openfingym.task.exposure import conflicts
     from openfingym.verifiers.registry import unregister
     from openfingym_verifier.serving import serve as serve_packages
 
@@ -178,6 +180,9 @@ def serve(
                 entry = _enlist(registry, where[0], tasks, token_file)
                 stack.callback(unregister, registry, entry)
             say(f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}, policy {policy}", err=True)
+            if policy == "strict":
+                for conflict in conflicts({p.task.name: exposure_of_package(p, p.read_truth()) for p in packages}):
+                    say(f"a participant enters one a season: {' or '.join(conflict.tasks)} ({conflict})", err=True)
 
         serve_packages(
             packages,

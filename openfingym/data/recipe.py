@@ -302,7 +302,7 @@ def too_short(name: str, times: NDArray[np.datetime64], split: Split, found: str
     reach = f"of rows from {str(times[0])[:10]} to {str(times[-1])[:10]}" if len(times) else "of no rows"
     return TaskError(
         f"{reach}, the {name} block has {found}; the public block begins on {split.public_from}, the private one on "
-        f"{split.private_from}, each after an embargo of {split.embargo} rows: choose other days",
+        f"{split.private_from}, each after {split.embargo} rows of embargo: choose other days, or data of more years",
         key="split.private_from" if name == "private" else "split.public_from",
     )
 

@@ -47,6 +47,8 @@ class Paths:
     """The steps from the dataset to the windows, as sentences."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What ``contract.json`` says of the training windows beside what it says of every task."""
+    times: Mapping[str, NDArray[np.datetime64]] = field(default_factory=dict)
+    """Times of the rows of windows, ``train_times`` and ``test_times``, both [n, rows]; none of paths without dates."""
 
 
 def process_of(task: Task) -> ProcessSet | None:
@@ -188,6 +190,7 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
         facts=training_facts(
             recipe.unknown_values(panel, contract.value_semantics), windows.train_starts, length, int(anchored)
         ),
+        times={"train_times": windows.train_times, "test_times": windows.test_times},
     )
 
 

@@ -10,13 +10,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.suites.asking import Approach, Prompt, most_frequent, plain_call, plain_prompt
 from openfingym.suites.breakdown import Breakdown
+from openfingym.task.exposure import Exposure, between
 
 if TYPE_CHECKING:
     import numpy as np
@@ -389,6 +390,27 @@ class Suite(ABC):
             rows: number of answers of each kind that are wanted.
             generator: source of randomness for answers that are drawn.
         """
+
+    def exposure(self, dataset: str, options: Mapping[str, Scalar]) -> Exposure:
+        """What its tools show and its questions hide, of the world that is asked about.
+
+        Args:
+            dataset: name of the snapshot that the questions are about.
+            options: options of the task, as :meth:`options` returned them.
+        """
+        found = self.questions(dataset, options)
+        asked = [question.moment.date() for question in (*found.public, *found.private)]
+        # What is asked as of a time lies after it, and nobody but the suite knows how far.
+        hides = {} if self.of_the_past else {self.searched(dataset): between(asked[0], date.max)}
+        return Exposure({self.searched(dataset): between(date.min, asked[-1])} if self.tools(options) else {}, hides)
+
+    def serves(self, options: Mapping[str, Scalar]) -> tuple[str, ...]:  # noqa: ARG002 - a suite may serve some
+        """Names of the library's datasets whose rows its tools look up."""
+        return ()
+
+    def searched(self, dataset: str) -> str:
+        """A name of the world that its tools search."""
+        return f"world {dataset} of {self.name}"
 
     def revealing(
         self,

@@ -88,7 +88,7 @@ class Split(Section):
     public_from: date | None = None
     """First day of the second block, in place of shares."""
     private_from: date | None = None
-    """First day of the third block, in place of shares; at ``embargo`` rows from it its first window begins."""
+    """First day of the third block, in place of shares; its first window begins ``embargo`` rows later."""
     train_stride: PositiveInt = 1
     """Rows between the starts of two training windows."""
     hidden_stride: PositiveInt | None = None

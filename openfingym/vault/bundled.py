@@ -8,6 +8,7 @@ known time is an upper bound: where a source has a day alone, it is the end of t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ from openfingym.vault.writer import VAULTS, VaultWriter
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from openfingym.task.exposure import Days
 
 NAME = "bundled"
 DIGEST = "c443f09c0eff20f2bc069efa85e302dc387191d47ae6cee20f7edb489330ffe7"
@@ -56,6 +59,8 @@ _MARKETS = {
 """The real series. Adjusted closes are left out, and with them us-large-caps: they were computed from later dividends
 and splits.
 """
+SERIES = tuple(_MARKETS)
+"""Names of the datasets of the table ``market``."""
 _SPEC = TableSpec(
     name="market",
     columns={"dataset": "VARCHAR", "channel": "VARCHAR", "date": "DATE", "value": "DOUBLE"},
@@ -80,6 +85,24 @@ def bundled_vault() -> Vault:
         if built != DIGEST:
             raise DataError(f"the package's files make vault {built[:12]}, not {DIGEST[:12]}; reinstall openfingym")
     return Vault.open(folder)
+
+
+def served(until: date) -> dict[str, Days]:
+    """The days of the real series that the table ``market`` has, by instrument; the vault need not be built for that.
+
+    Args:
+        until: the last day as of which anybody asks.
+    """
+    from openfingym.data.instruments import instrument
+    from openfingym.task.exposure import between
+
+    days: dict[str, Days] = {}
+    for info in map(dataset_info, _MARKETS):
+        assert info.first is not None
+        assert info.last is not None
+        for name in sorted({instrument(info, channel) for channel in info.channels}):
+            days[name] = tuple(sorted({*days.get(name, ()), *between(info.first, min(info.last, until))}))
+    return days
 
 
 def build(folder: Path | None = None) -> Vault:

@@ -161,7 +161,7 @@ def drive(work: Callable[[], Awaitable[None]]) -> None:
 
 
 def test_submissions(hidden: Callable[[str], HiddenTask], running: Callable[[HiddenTask], Running]) -> None:
-    task = hidden("treasury-forecast")
+    task = hidden("cert-fraud")
     grammar = Grammar(1, task.shape)
 
     async def work() -> None:

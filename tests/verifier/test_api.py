@@ -265,6 +265,7 @@ def test_each_token_opens_its_own_doors(server: Any) -> None:
     ticket = server.client.create_rollout("tiny")
     admin_routes = [
         ("GET", "/v1/tasks"),
+        ("POST", "/v1/agents"),
         ("POST", "/v1/rollouts"),
         ("GET", f"/v1/rollouts/{ticket.rollout_id}"),
         ("POST", f"/v1/rollouts/{ticket.rollout_id}/finalize"),
@@ -392,6 +393,7 @@ def test_openapi_describes_every_route(server: Any) -> None:
         ("GET", "/healthz"),
         ("GET", "/metrics"),
         ("GET", "/v1/tasks"),
+        ("POST", "/v1/agents"),
         ("POST", "/v1/rollouts"),
         ("GET", "/v1/rollouts/{rollout_id}"),
         ("POST", "/v1/rollouts/{rollout_id}/finalize"),

@@ -231,10 +231,13 @@ def test_instances_are_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_open_questions_defer_the_result_and_without_an_answer_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, hidden())
+    world = World(monkeypatch, hidden(sequential=True))
     one = rollout(world.hidden, questions=("2024-03-15",))
+    one.feedback = []
     assert world.end(one) == {"written": {"state": "deferred", "of": ["open"]}}
-    assert world.asked == ["session ends", "questions", "write"]
+    # What was answered is kept with the result, and no ration is taken of a score that there is not yet.
+    assert world.asked == ["session ends", "tape", "outcomes", "questions", "write", ("no tape", "r"), "no session"]
+    assert bytes(world.written[0].payload) == OUTCOMES.tobytes()
     assert (one.result, one.disclosure) == ({"written": {"state": "deferred", "of": ["open"]}}, "full")
     world = World(monkeypatch, hidden())
     one = rollout(world.hidden, questions=("2024-03-15",))

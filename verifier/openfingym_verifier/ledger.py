@@ -146,6 +146,12 @@ class Ledger:
         with self.read() as connection:
             return [row["id"] for row in connection.execute(query, (now_ns,))]
 
+    def entered(self, principal: str, season: str) -> set[str]:
+        """Names of the tasks on which a principal has begun a rollout in a season, instances left out."""
+        query = "SELECT DISTINCT task FROM rollouts WHERE principal = ? AND season = ? AND split = 'test'"
+        with self.read() as connection:
+            return {row["task"] for row in connection.execute(query, (principal, season))}
+
     def played(self, principal: str, tasks: Sequence[str], now_ns: int) -> bool:
         """Whether a principal has played the given tape of one of these tasks: begun a private episode on it, or could
         still begin one.

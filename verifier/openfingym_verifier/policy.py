@@ -37,6 +37,9 @@ class Policy:
     question_ranges: bool = True
     """Whether participants may have rollouts that are asked some of a task's questions alone: the score of a single
     one would say whether its answer is true."""
+    one_of_conflict: bool = False
+    """Whether a participant may enter one task of a conflict group a season: of two tasks of which one shows what the
+    other hides."""
     open_rollouts: int | None = None
     """How many rollouts a participant may have begun and not ended, all tasks together; None for any number."""
     stored_bytes: int | None = None
@@ -51,6 +54,7 @@ STRICT = Policy(
     tapes="fresh",
     instances=False,
     question_ranges=False,
+    one_of_conflict=True,
     open_rollouts=256,
     stored_bytes=1_000_000_000,
 )

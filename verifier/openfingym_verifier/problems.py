@@ -46,6 +46,7 @@ KINDS: Mapping[str, ProblemKind] = {
     "rollout-finished": ProblemKind(409, "This rollout is finished"),
     "storage-exhausted": ProblemKind(409, "Everything that this participant may have stored is stored"),
     "idempotency-conflict": ProblemKind(409, "This was asked before with another content"),
+    "conflicting-task": ProblemKind(409, "A task that conflicts with this one was entered"),
     "name-taken": ProblemKind(409, "This name is taken"),
     "deadline-passed": ProblemKind(409, "The deadline has passed"),
     "truth-known": ProblemKind(409, "The truth of this question is known"),

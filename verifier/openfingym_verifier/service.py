@@ -23,6 +23,7 @@ from openfingym.kinds import asks_questions
 from openfingym.packages.tapes import choose
 from openfingym.verifiers.known_logs import remember
 from openfingym_verifier.clock import now_ns
+from openfingym_verifier.conflict_groups import ConflictGroups
 from openfingym_verifier.creation import CreationRules, new_row
 from openfingym_verifier.deferral import Deferrals, order_of
 from openfingym_verifier.disclosure import disclosed
@@ -144,6 +145,7 @@ class Service:
         watch = ParticipantWatch(ledger, self._threads)
         exposures = Exposures(ledger, tasks.values(), self._threads)
         self._finalization = FinalizationService(resources, watch, self._submissions, self.episodes, exposures)
+        self._groups = ConflictGroups(tasks, ledger, policy)
         self._creation = CreationRules(policy, self.sessions, self.instances, self.deferrals)
         # A submission that was acknowledged before a crash is scored before any request is answered.
         for rollout in self._rollouts:
@@ -173,8 +175,8 @@ class Service:
 
         Raises:
             Problem: ``not-found``: this verifier does not hold the task; ``season-closed``; ``malformed-request`` or
-                ``forbidden``: the caller cannot have what the order says; ``too-many-rollouts``;
-                ``storage-exhausted``.
+                ``forbidden``: the caller cannot have what the order says; ``conflicting-task``: it has entered another
+                one this season; ``too-many-rollouts``; ``storage-exhausted``.
             VerifierError: the hidden data cannot be drawn; no rollout was created.
         """
         season = self.members.require_open_season()
@@ -245,9 +247,11 @@ class Service:
 
     async def _begin(self, row: RolloutRow, task: HiddenTask, *, fresh: bool) -> tuple[RolloutRow, HiddenTask]:
         """Choose a rollout's tape, draw it, and write the rollout; returns its row, and its task on that tape."""
-        twins = fresh and task.renewal == "twin"
-        # Two rollouts that begin at once must not both be the first to play a real series.
-        async with self._choosing if twins else contextlib.nullcontext():
+        twins, bound = fresh and task.renewal == "twin", self._groups.bind(row)
+        # Two rollouts that begin at once must not both be the first to play a real series, or of one conflict group.
+        async with self._choosing if twins or bound else contextlib.nullcontext():
+            if bound:
+                await self.in_pool(self._groups.require, row)
             played = twins and await self.in_pool(
                 self.ledger.played, row.principal, self._same_bars(task), row.created_ns
             )

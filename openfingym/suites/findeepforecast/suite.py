@@ -10,7 +10,7 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +40,7 @@ from openfingym.suites.suite import (
     UnreadableAnswerError,
 )
 from openfingym.suites.text_answers import answer_text, right_answer
+from openfingym.task.exposure import Exposure, between
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,6 +160,18 @@ class FindeepforecastSuite(Suite):
 
         assert vault is not None
         return lookup_in(SimulatedWorld.from_view(vault.as_of(question.as_of)), str(options["tools"]))
+
+    def exposure(self, dataset: str, options: Mapping[str, Scalar]) -> Exposure:
+        """What becomes known from the first week on is hidden; tools show it up to the last deadline. The world need
+        not be made for that.
+        """
+        from openfingym.suites.findeepforecast.seasons import EARLIER_WEEKS, START, WEEKS
+
+        world = self.searched(dataset)
+        first, last = START - timedelta(weeks=EARLIER_WEEKS), START + timedelta(weeks=WEEKS)
+        return Exposure(
+            {world: between(date.min, last)} if self.tools(options) else {}, {world: between(first, date.max)}
+        )
 
     def revealing(
         self,

@@ -30,6 +30,7 @@ from openfingym.suites.suite import (
     SuiteTool,
 )
 from openfingym.suites.text_answers import right_answer, text_form
+from openfingym.task.exposure import Exposure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,6 +117,22 @@ class FinsearchSuite(Suite):
         """The tools, as of the question's time."""
         assert vault is not None
         return FinanceTools(vault.as_of(question.as_of), str(options["tools"])).reply
+
+    def serves(self, options: Mapping[str, Scalar]) -> tuple[str, ...]:
+        """The real series of the bundled vault."""
+        from openfingym.vault.bundled import SERIES
+
+        return SERIES if self.tools(options) else ()
+
+    def exposure(self, dataset: str, options: Mapping[str, Scalar]) -> Exposure:
+        """Tools show the real series of the bundled vault up to the time of the last question. Nothing is hidden, since
+        every question is about what was known when it is asked.
+        """
+        from openfingym.vault.bundled import served
+
+        last = max(problem.question.moment for problem in _parts()["private"]).date()
+        own = super().exposure(dataset, options)
+        return Exposure({**own.shows, **served(last)} if self.tools(options) else {}, {})
 
     def breakdown(self, options: Mapping[str, Scalar]) -> Breakdown:  # noqa: ARG002 - the same for all
         """What reports say: accuracy by subset and tier, calls by kind of tool, and how answers failed."""

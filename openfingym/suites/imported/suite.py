@@ -28,6 +28,7 @@ from openfingym.suites.suite import (
     SuiteTool,
 )
 from openfingym.suites.text_answers import text_form
+from openfingym.task.exposure import Exposure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,6 +107,19 @@ class ImportedSuite(Suite):
         asked = tuple(map(_asked, every))
         truths = np.stack([_packed(question) for question in every])
         return QuestionSet(_info(str(options["questions"]), truths), snapshot, asked[:2], asked[2:3], asked[3:], truths)
+
+    def serves(self, options: Mapping[str, Scalar]) -> tuple[str, ...]:
+        """Those of the suite that lends its tools."""
+        lender = _lender(options)
+        return () if lender is None else lender.serves(lender.options({}))
+
+    def exposure(self, dataset: str, options: Mapping[str, Scalar]) -> Exposure:
+        """What the lent tools show as of the last question; a question without a date is shown everything."""
+        if (lender := _lender(options)) is None:
+            return Exposure({}, {})
+        last = read_questions(_stored(options))[-1].as_of[:10]
+        lent = lender.exposure(dataset, lender.options({}))
+        return Exposure({name: ((days[0][0], last),) for name, days in lent.shows.items()}, {})
 
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:  # noqa: ARG002 - one for all
         """An answer in words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +32,7 @@ from openfingym.suites.suite import (
     SuiteQuestion,
     SuiteTool,
 )
+from openfingym.task.exposure import Exposure, between
 from openfingym.vault import Vault
 
 if TYPE_CHECKING:
@@ -234,6 +235,15 @@ class MiraiSuite(Suite):
         drawn = (generator.uniform(size=(rows, truths.shape[1])) < truths.mean(axis=0)).astype(np.float64)
         guesses["drawn as often as in training"] = _with_roots(drawn)
         return guesses
+
+    def exposure(self, dataset: str, options: Mapping[str, Scalar]) -> Exposure:
+        """The days of the months that are asked about are hidden; tools show those up to the last known one. The world
+        need not be made for that.
+        """
+        chosen, world = _options(options), self.searched(dataset)
+        first, last = months.days_of(chosen.months[0])[0], months.days_of(chosen.months[-1])[1]
+        shows = {world: between(date.min, last - timedelta(chosen.horizon))} if self.tools(options) else {}
+        return Exposure(shows, {world: between(first, last)})
 
     def revealing(
         self,

@@ -487,7 +487,7 @@ COMMANDS: Mapping[str, Command] = {
             "--html file.jsonl": ("files.whole.store_errors path=file.jsonl",),
             "--csv file.jsonl": ("files.whole.store_errors path=file.jsonl",),
             "--by backend": ("reports.report.make_report by=('backend',)",),
-            "--tasks": ("'paper', 'pass', 'cost', 'boundaries', 'tasks')",),
+            "--tasks": ("'paper', 'pass', 'cost', 'boundaries', 'replayed', 'tasks')",),
             "--latex": ("reports.report.make_report.to_latex each_task=False",),
             "--markdown": ("reports.report.make_report.to_markdown each_task=False",),
             "--key zzkey": ("fails: UsageError: zzkey: neither a public key nor a file with one",),

@@ -1,0 +1,38 @@
+"""What a built task shows and hides; a verifier has the package, and not always the data that it was built from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from openfingym.data import dataset_info
+from openfingym.data.instruments import instrument
+from openfingym.errors import OpenFinGymError
+from openfingym.held_out import DATED, exposure_by_times, exposure_of
+
+if TYPE_CHECKING:
+    from openfingym.kinds import Array
+    from openfingym.packages.package import BuiltPackage
+    from openfingym.task.exposure import Exposure
+
+
+def exposure_of_package(package: BuiltPackage, hidden: Mapping[str, Array]) -> Exposure | None:
+    """What a built task shows and hides; None where that cannot be told.
+
+    Args:
+        package: the built package.
+        hidden: its hidden arrays by name.
+    """
+    task, contract = package.task, package.contract
+    with contextlib.suppress(OpenFinGymError):
+        stated = [name for name in contract["arrays"] if name.endswith("_times")]
+        # Before anything is loaded: an author's data are not on the verifier's machine.
+        if package.manifest.data_kind == "real" and task.spec.contract.kind in DATED and "train_times" in stated:
+            name, own = task.spec.dataset.name, package.manifest.dataset_digest
+            named = partial(instrument, dataset_info(name)) if name else partial(instrument, None, own=own)
+            arrays = {**{each: package.array(each) for each in stated}, **hidden}
+            return exposure_by_times(task, named, {**contract, "n_public": package.manifest.n_public}, arrays)
+        return exposure_of(task)
+    return None

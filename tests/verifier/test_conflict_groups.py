@@ -1,0 +1,79 @@
+"""Of two tasks of which one shows what the other hides, a participant enters one a season."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from openfingym import catalog
+from openfingym.errors import VerifierError
+from openfingym.packages.build import build
+from openfingym.packages.package import BuiltPackage
+from openfingym.verifiers.client import VerifierClient
+from openfingym_verifier.embedded import EmbeddedVerifier
+
+NAMES = ("finsearch", "fx-forecast", "treasury-forecast")
+
+
+@pytest.fixture(scope="module")
+def built() -> list[BuiltPackage]:
+    """FinSearchComp, whose tools serve rates and yields that the other two hide."""
+    return [build(catalog.load_task(name)) for name in NAMES]
+
+
+@contextmanager
+def serving(built: list[BuiltPackage], state: Path, policy: str = "strict") -> Iterator[VerifierClient]:
+    """A verifier on a state directory; the client is the operator's."""
+    with (
+        EmbeddedVerifier.start(built, policy=policy, state=state) as running,
+        VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator,
+    ):
+        operator.uds = running.uds  # type: ignore[attr-defined]
+        yield operator
+
+
+def test_a_participant_enters_one_task_of_a_conflict_group_a_season(built: list[BuiltPackage], tmp_path: Path) -> None:
+    with serving(built, tmp_path) as operator:
+        key = operator.add_participant("ann")
+        with VerifierClient(uds=operator.uds, admin_token=key) as ann:  # type: ignore[attr-defined]
+            ann.create_rollout("treasury-forecast")
+            ann.create_rollout("fx-forecast")  # no part of the first one's group
+            ann.create_rollout("treasury-forecast")
+            with pytest.raises(VerifierError) as refused:
+                ann.create_rollout("finsearch")
+        told = str(refused.value)
+        assert "conflicting-task" in told
+        assert "US Department of the Treasury" in told or "exchange rate" in told
+        assert "ann has entered" in told
+        assert "The group: finsearch, fx-forecast, treasury-forecast." in told
+        for name in NAMES:
+            operator.create_rollout(name)  # the operator is free
+    # What was entered is in the ledger.
+    with serving(built, tmp_path) as operator, VerifierClient(uds=operator.uds, admin_token=key) as ann:  # type: ignore[attr-defined]
+        with pytest.raises(VerifierError, match="conflicting-task"):
+            ann.create_rollout("finsearch")
+        other = operator.add_participant("bob")
+        with VerifierClient(uds=operator.uds, admin_token=other) as bob:  # type: ignore[attr-defined]
+
+            def enter(name: str) -> str:
+                try:
+                    bob.create_rollout(name)
+                except VerifierError as error:
+                    return "refused" if "conflicting-task" in str(error) else str(error)
+                return "entered"
+
+            # Sent at once, one of two is entered.
+            with ThreadPoolExecutor(4) as threads:
+                outcomes = list(threads.map(enter, ["finsearch", "treasury-forecast"] * 2))
+        assert sorted(outcomes) == ["entered", "entered", "refused", "refused"]
+        assert outcomes[:2] == outcomes[2:]
+
+
+def test_under_the_local_policy_every_task_may_be_entered(built: list[BuiltPackage], tmp_path: Path) -> None:
+    with serving(built, tmp_path, "local") as operator:
+        for name in NAMES:
+            operator.create_rollout(name)
