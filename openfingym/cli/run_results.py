@@ -19,7 +19,8 @@ POLICIES = {
     (
         "strict",
         "held",
-    ): "policy: strict, season {season}: once the season is closed, `openfingym verifier collect` fetches what is held",
+    ): "policy: strict, season {season}: held until the season is closed; `openfingym verifier enter` enters a run, "
+    "and `openfingym verifier collect` fetches it then",
     ("strict", "full"): "policy: strict, season {season}: shown as it was computed",
     ("local", "full"): "policy: local: shown as it was computed, to the user of the machine on which the labels lie",
 }

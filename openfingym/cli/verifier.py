@@ -14,7 +14,8 @@ from openfingym.cli.completion import complete_task
 from openfingym.cli.options import json_option
 from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
-from openfingym.cli.verifier_members import collect, participant, season
+from openfingym.cli.verifier_members import collect, participant
+from openfingym.cli.verifier_seasons import enter, season
 from openfingym.errors import OpenFinGymError, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def verifier() -> None:
     """Serve the verifier, ask it how it is, and say who takes part."""
 
 
-for command in (participant, season, collect):
+for command in (participant, season, enter, collect):
     verifier.add_command(command)
 
 
@@ -91,7 +92,7 @@ for command in (participant, season, collect):
     type=click.Choice(["strict", "local"]),
     default="strict",
     show_default=True,
-    help="What participants are told about hidden data: so much a task and season, or everything.",
+    help="What participants are told about hidden data: what their season tells, or everything.",
 )
 @click.option(
     "--stored-mb",

@@ -1,6 +1,4 @@
-"""``openfingym verifier participant``, ``season`` and ``collect``: keys of participants, seasons, and fetching results
-that were held.
-"""
+"""``openfingym verifier participant`` and ``collect``: keys of participants, and fetching results that were held."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from openfingym.cli.render import print_json, print_table
 
 if TYPE_CHECKING:
     from openfingym.results import RolloutResult
-    from openfingym.verifiers.client import Season, VerifierClient
+    from openfingym.verifiers.client import VerifierClient
 
 address_option = click.option(
     "--verifier",
@@ -31,18 +29,23 @@ def participant() -> None:
     """Give keys to participants, and withdraw them; needs the admin token.
 
     A key creates rollouts, and ends and reads those that it created. What its holder is told about hidden data is added
-    up over all of them; give each party one key, in $OPENFINGYM_KEY.
+    up over all of them; give each party one key, in $OPENFINGYM_KEY, or its keys one organisation.
     """
 
 
 @participant.command()
 @click.argument("name")
+@click.option(
+    "--organisation",
+    metavar="NAME",
+    help="The organisation that it belongs to: its keys are one party, and their rollouts are its own.",
+)
 @address_option
 @json_option("an object")
-def add(name: str, address: str | None, as_json: bool) -> None:
+def add(name: str, organisation: str | None, address: str | None, as_json: bool) -> None:
     """Give a participant NAME a key, and print it: it is shown this once."""
-    with _client(address) as client:
-        key = client.add_participant(name)
+    with client_of(address) as client:
+        key = client.add_participant(name, organisation)
     if as_json:
         print_json({"name": name, "key": key})
     else:
@@ -54,7 +57,7 @@ def add(name: str, address: str | None, as_json: bool) -> None:
 @address_option
 def revoke(name: str, address: str | None) -> None:
     """Withdraw the key of participant NAME; what it was told stays added up."""
-    with _client(address) as client:
+    with client_of(address) as client:
         client.revoke_participant(name)
 
 
@@ -63,53 +66,19 @@ def revoke(name: str, address: str | None) -> None:
 @json_option("a list, an object a participant")
 def list_participants(address: str | None, as_json: bool) -> None:
     """List everybody who was given a key."""
-    with _client(address) as client:
+    with client_of(address) as client:
         participants = client.participants()
     if as_json:
         print_json([asdict(member) for member in participants])
     else:
         print_table(
             "",
-            ["participant", "since", "revoked"],
-            [(member.name, member.created_at, member.revoked_at or "-") for member in participants],
+            ["participant", "organisation", "since", "revoked"],
+            [
+                (member.name, member.organisation or "-", member.created_at, member.revoked_at or "-")
+                for member in participants
+            ],
         )
-
-
-@click.group()
-def season() -> None:
-    """Close the season, which releases the latest results that are held, and open the next; needs the admin token."""
-
-
-@season.command("show")
-@address_option
-@json_option("an object")
-def show_season(address: str | None, as_json: bool) -> None:
-    """Show the latest season."""
-    with _client(address) as client:
-        _print_season(client.season(), as_json=as_json)
-
-
-@season.command("close")
-@address_option
-@json_option("an object")
-def close_season(address: str | None, as_json: bool) -> None:
-    """Close the season. Participants can then collect the latest of what is held; rollouts are created again in the
-    next.
-    """
-    with _client(address) as client:
-        _print_season(client.close_season(), as_json=as_json)
-
-
-@season.command("open")
-@click.argument("name")
-@address_option
-@json_option("an object")
-def open_season(name: str, address: str | None, as_json: bool) -> None:
-    """Open the season NAME. What was told about a task's hidden data in earlier seasons still counts: labels stay the
-    same.
-    """
-    with _client(address) as client:
-        _print_season(client.open_season(name), as_json=as_json)
 
 
 @click.command()
@@ -121,7 +90,7 @@ def open_season(name: str, address: str | None, as_json: bool) -> None:
 )
 @click.pass_context
 def collect(ctx: click.Context, runs: tuple[Path, ...], address: str | None) -> None:
-    """Fetch results that were held, once their season is closed.
+    """Fetch results that were held and entered, once their season is closed.
 
     RUN is a run's folder, or a folder with runs anywhere below it. The exit status is 3 where a result is held still.
     """
@@ -178,7 +147,7 @@ def _collect(waiting: list[RolloutResult], address: str | None) -> int:
     return held
 
 
-def _client(address: str | None) -> VerifierClient:
+def client_of(address: str | None) -> VerifierClient:
     """A client of the verifier that is named, or of the environment's.
 
     Raises:
@@ -197,13 +166,3 @@ def _client(address: str | None) -> VerifierClient:
             f"${VERIFIER_VARIABLE}"
         )
     return VerifierAddress(location, token_of_environment(location)).connect(timeout_s=QUICK_ANSWER_S)
-
-
-def _print_season(latest: Season, *, as_json: bool) -> None:
-    if as_json:
-        print_json(asdict(latest))
-    else:
-        say(
-            f"season {latest.name}: opened {latest.opened_at}, "
-            f"{'open' if latest.closed_at is None else f'closed {latest.closed_at}'}"
-        )

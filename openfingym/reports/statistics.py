@@ -312,6 +312,19 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """p-values adjusted to the false discovery rate at which each would be found (Benjamini and Hochberg 1995), in the
+    order given.
+    """
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place], reverse=True)
+    adjusted, least = [0.0] * len(p_values), 1.0
+    for above, place in enumerate(order):
+        # Never above that of a comparison that is less clear.
+        least = min(least, len(p_values) / (len(p_values) - above) * p_values[place])
+        adjusted[place] = least
+    return adjusted
+
+
 def pass_at_k(runs: int, passed: int, k: int) -> float:
     """Unbiased estimate of the chance that one of k runs passes, 1 - C(n - c, k) / C(n, k) (Chen et al. 2021, eq. 1).
 

@@ -68,6 +68,10 @@ Disclosure = Literal["full", "rounded", "held"]
 """How much of a private result was disclosed: all of it, no finer than its sampling error, or nothing before the season
 is closed."""
 
+SeasonKind = Literal["sealed", "disclosing"]
+"""When a season tells its participants of the private fold: ``sealed`` nothing before it is closed, ``disclosing`` a
+few rungs of one ladder for all parties together."""
+
 TapeKind = Literal["given", "fresh", "twin"]
 """Which hidden data a rollout has: the package's own, data drawn for it, or bars resampled from real ones
 (openfingym.packages.tapes)."""

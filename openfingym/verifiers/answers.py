@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from openfingym.results import Disclosure, PolicyName, SplitName, TapeKind
+from openfingym.results import Disclosure, PolicyName, SeasonKind, SplitName, TapeKind
 from openfingym.task import DataKind
 
 
@@ -83,8 +83,9 @@ class RolloutStatus:
     task_digest: str
     agent: str | None
     seed: int | None
-    state: Literal["open", "expired", "scored", "rejected", "deferred", "void"]
-    """``open`` until the rollout is ended, or ``expired`` where its token ran out before; else how it ended."""
+    state: Literal["open", "expired", "scored", "rejected", "held", "deferred", "void"]
+    """``open`` until the rollout is ended, or ``expired`` where its token ran out before; else how it ended, or
+    ``held`` where that is not told yet."""
     budget: int
     """Number of submissions that may be accepted, or of private episodes that may be played."""
     remaining: int
@@ -200,6 +201,9 @@ class VerifiedResult:
     replayed: bool = False
     """Whether its agent came into being after its principal was first shown the hidden data, as far as the verifier
     knows; never under the local policy."""
+    ladder: dict[str, float | int | None] | None = None
+    """What the ladder of a disclosing season says of the result: the ``rung`` that it was raised to, null where it was
+    not, its ``top``, and how many ``answers`` it has given of at ``most``; None where it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -210,16 +214,93 @@ class Participant:
     created_at: str
     revoked_at: str | None
     """When the key was withdrawn; None while it is valid."""
+    organisation: str | None = None
+    """The organisation that it belongs to, whose keys are one party; None for a party of its own."""
+
+
+@dataclass(frozen=True)
+class LadderState:
+    """How far the ladder of a task's fold was climbed in disclosing seasons."""
+
+    task: str
+    top: float
+    """The highest rung that was told, as a relative total; 1 is the baseline."""
+    answers: int
+    """How many results of the fold were told in any way."""
+    most: int
+    """How many results the ladder answers in all."""
 
 
 @dataclass(frozen=True)
 class Season:
-    """A time over which a verifier adds up what it discloses to each participant."""
+    """A time at whose end a verifier tells what was entered in it."""
 
     name: str
     opened_at: str
     closed_at: str | None
     """When the season was closed; None while it is open."""
+    kind: SeasonKind = "disclosing"
+    """Whether anything of the private fold is told before the close."""
+    reused: tuple[str, ...] = ()
+    """Tasks whose hidden data are used again, although an earlier season has told of them."""
+    retired: tuple[str, ...] = ()
+    """Tasks of the verifier that participants cannot play in it, since their hidden data were told."""
+    primary_entries: int = 0
+    """How many primary entries there are, all tasks together, over which its verdicts are adjusted."""
+    ladder_bits: float = 0.0
+    """How many bits a ladder tells of its fold at most, in all its answers together; 0 of a sealed season."""
+    ladders: tuple[LadderState, ...] = ()
+    """The ladders of a disclosing season; none of a sealed one."""
+
+
+@dataclass(frozen=True)
+class SeasonEntry:
+    """A rollout that is entered in its season."""
+
+    rollout_id: str
+    primary: bool
+    """Whether it is the primary entry of its participant and task."""
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """An entry on the board of a season."""
+
+    task: str
+    principal: str
+    """The participant or organisation whose entry it is."""
+    agent: str | None
+    rollout_id: str
+    primary: bool
+    """Whether it is ranked; of the other entries it is told how they did, and nothing is said of them."""
+    state: str
+    """How it ended, ``open`` where it had not."""
+    relative_total: float | None
+    """The relative total, rounded towards the baseline by two standard errors; None without a score."""
+    flags: tuple[str, ...]
+    p_holm: float | None
+    """p-value adjusted for all primary entries, rounded up; None where it is not below 5 %."""
+    q: float | None
+    """The false discovery rate at which it is found, rounded up; None where that is not below 5 %."""
+    verdict: Literal["better", "not told apart"] | None
+    """``better`` than the baseline where the adjusted p-value is below 5 %; None of what is not ranked."""
+    replayed: bool = False
+    """Whether its agent may have known the hidden data from an earlier rollout of its party; it is not ranked then."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """What everybody is told of a season when it is closed."""
+
+    season: str
+    kind: SeasonKind
+    opened_at: str
+    closed_at: str
+    primary_entries: int
+    """How many primary entries there were, for which p-values are adjusted."""
+    reused: tuple[str, ...]
+    """Tasks whose hidden data an earlier season had told of."""
+    rows: tuple[BoardRow, ...]
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from openfingym.verifiers.answers import (
     RolloutStatus,
     RolloutTicket,
     Season,
+    SeasonEntry,
     SubmissionFeedback,
     VerifiedResult,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "RolloutStatus",
     "RolloutTicket",
     "Season",
+    "SeasonEntry",
     "SubmissionFeedback",
     "VerifiedResult",
     "VerifierClient",
@@ -171,6 +173,20 @@ class VerifierClient(RecordClient, OperatorClient):
         while left:
             batch, left = left[:MOST_AGENTS], left[MOST_AGENTS:]
             self._connection.json("POST", "/v1/agents", json={"digests": batch})
+
+    def enter(self, rollout_id: str, *, primary: bool = False) -> SeasonEntry:
+        """Enter a rollout in its season, as the participant whose it is, before anything of its private fold is told.
+
+        Args:
+            rollout_id: id of the rollout.
+            primary: whether it is to be the primary entry, which is ranked; the first one is anyway.
+
+        Raises:
+            VerifierError: it cannot be entered: the season is closed, as many are entered as may be, or something was
+                told.
+        """
+        path = f"/v1/rollouts/{rollout_id}/entry"
+        return build(SeasonEntry, self._connection.json("POST", path, json={"primary": primary}))
 
     def reopen(self, rollout_id: str, ttl_s: float) -> RolloutTicket:
         """Get another token of a rollout whose questions are asked one by one, to go on with it.

@@ -303,16 +303,25 @@ def test_trust_lists_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert isinstance(invoke("receipt", "trust", *arguments).exception, UsageError)
 
 
-def test_two_teams_with_an_agent_of_one_name_stay_apart(tmp_path: Path, original: Path) -> None:
+def test_two_teams_with_an_agent_of_one_name_stay_apart(
+    tmp_path: Path, original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = build(load_task(TASK))
     with EmbeddedVerifier.start([package], policy="strict") as embedded:
         operator = VerifierAddress(str(embedded.uds), embedded.admin_token)
         with contextlib.closing(operator.connect()) as client:
-            for team in ("team-a", "team-b"):
-                key = client.add_participant(team)
+            keys = {team: client.add_participant(team) for team in ("team-a", "team-b")}
+            for team, key in keys.items():
                 address = VerifierAddress(operator.location, key)
                 result = launch(TASK, "naive", backend="inline", verifier=address, out=tmp_path / "runs" / team)
                 assert result.principal == team
+                with contextlib.closing(address.connect()) as own:
+                    own.enter(result.rollout_id)
+            client.close_season()
+            for team, key in keys.items():
+                monkeypatch.setenv("OPENFINGYM_KEY", key)
+                collected = invoke("verifier", "collect", tmp_path / "runs" / team, "--verifier", operator.location)
+                assert collected.exit_code == 0, collected.output
     assert result.path is not None
     # One of its own making under the name of a team, one edited to be of another team, and one of this machine.
     forged(result.path, tmp_path / "runs" / "x" / "forged", rollout_id="r" + "0" * 20, principal="team-b")

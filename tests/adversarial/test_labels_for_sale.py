@@ -2,8 +2,9 @@
 rollouts.
 
 Each attack is one that reads labels where scores are told as they are (`test_detection.py` shows it for the same
-classes). Here it has a participant's key to a real verifier and creates rollout after rollout, with everything that is
-told put together: exact where it is exact, rounded where it is rounded, the feedback on the public fold included.
+classes). Here it has a participant's key to a real verifier in a disclosing season and creates rollout after rollout,
+with everything that is told put together: the rungs of the ladder, and the feedback on the public fold. What many
+parties gain together is in `test_colluders.py`.
 
 What each took off the baseline's private loss before disclosures were bounded; now it is 0 in 1,000 rollouts each:
 
@@ -32,7 +33,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.disclosure import GRID
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.policy import RELEASED, STRICT
+from openfingym_verifier.policy import ENTRIES, STRICT
 from openfingym_verifier.truth import Grader, HiddenTask
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.adversarial import attacks
@@ -56,14 +57,20 @@ class Attacked:
     tasks: dict[str, HiddenTask]
 
     def participant(self, name: str) -> VerifierClient:
-        with VerifierClient(uds=self.running.uds, admin_token=self.running.admin_token) as operator:
+        with self.operator() as operator:
             return VerifierClient(uds=self.running.uds, admin_token=operator.add_participant(name))
+
+    def operator(self) -> VerifierClient:
+        return VerifierClient(uds=self.running.uds, admin_token=self.running.admin_token)
 
 
 @pytest.fixture(scope="module")
 def attacked(few_windows: BuiltPackage) -> Iterator[Attacked]:
     packages = [few_windows, build(load_task("amazon-fraud"))]
     with EmbeddedVerifier.start(packages, policy="strict") as running:
+        with VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator:
+            operator.close_season()
+            operator.open_season("open", kind="disclosing")
         yield Attacked(running, {package.manifest.name: load_hidden(package) for package in packages})
 
 
@@ -89,14 +96,18 @@ def told_over(attacked: Attacked, task: str, name: str, attacker: attacks.Attack
     """What an attacker is told in all of its rollouts, and the first rollout, from 1, that is flagged."""
     history: list[Told] = []
     flagged = None
-    with attacked.participant(name) as client:
+    with attacked.participant(name) as client, attacked.operator() as operator:
         for number in range(1, ROLLOUTS + 1):
             values = attacker.next_submission(history)
             ticket = client.create_rollout(task)
             give(client, ticket.token, attacked.tasks[task].package, values)
             result = client.finalize(ticket.rollout_id)
-            history.append(Told(values, result.metrics or None, result.relative_total))
-            if flagged is None and result.flags:
+            history.append(
+                Told(values, result.metrics or None, None if result.ladder is None else result.ladder["top"])
+            )
+            # Whether it is suspected is the operator's to know before the close.
+            assert result.flags == ()
+            if flagged is None and operator.finalize(ticket.rollout_id).flags:
                 flagged = number
     return history, flagged
 
@@ -115,7 +126,8 @@ def test_rollout_after_rollout_gives_no_private_label_of_a_forecast(attacked: At
     task = attacked.tasks["treasury-forecast"]
     attacker = TREASURY[name](task.grader)
     history, flagged = told_over(attacked, task.name, name, attacker)
-    assert sum(told.metrics is not None for told in history) == STRICT.private_disclosures
+    assert sum(told.relative is not None for told in history) == STRICT.private_disclosures
+    assert {told.metrics for told in history} == {None}
     shown, by_being_told = gains(task, attacker, history)
     assert shown < MOST
     assert by_being_told < MOST
@@ -168,15 +180,15 @@ def test_how_surely_an_answer_is_worse_is_not_told(attacked: Attacked) -> None:
             ticket = client.create_rollout(task.name)
             give(client, ticket.token, task.package, values)
             result = client._connection.json("POST", f"/v1/rollouts/{ticket.rollout_id}/finalize")
-            assert result["disclosure"] == "rounded"
+            assert result["disclosure"] == "held"
             told.add(tuple(result[name] for name in ("relative_total", "relative_standard_error", "relative_interval")))
     assert len(errors) == 3
-    assert told == {(1.0, None, None)}
+    assert told == {(None, None, None)}
 
 
-def test_the_results_that_a_season_releases_are_no_private_labels(few_windows: BuiltPackage) -> None:
+def test_the_results_that_a_season_tells_at_its_close_are_no_private_labels(few_windows: BuiltPackage) -> None:
     """Signs for each window drawn beforehand: what the few answers that are told apart have in common is where the
-    labels lie."""
+    labels lie, and a season tells three of a party."""
     package = few_windows
     task = load_hidden(package)
     rows, rng = task.grader.private.rows, np.random.default_rng(1)
@@ -192,11 +204,13 @@ def test_the_results_that_a_season_releases_are_no_private_labels(few_windows: B
             values[rows] += 0.003 * pattern[:, None, None]
             give(client, ticket.token, package, values)
             client.finalize(ticket.rollout_id)
+        for ticket in tickets[:ENTRIES]:
+            client.enter(ticket.rollout_id)
         operator.close_season()
         found = [client.finalize(ticket.rollout_id) for ticket in tickets]
     better = np.array([one.relative_total is not None and one.relative_total < 1.0 for one in found])
     known = [one.state == "scored" for one in found]
-    assert sum(known) <= (STRICT.private_disclosures or 0) + RELEASED
+    assert sum(known) == ENTRIES
     direction = (
         signs[better].mean(axis=0) - signs[~better].mean(axis=0) if better.any() else np.zeros(task.manifest.n_private)
     )

@@ -122,8 +122,8 @@ CHANGES = {
     "nothing shown": "DELETE FROM rollout_data",
     "a question less": "DELETE FROM rollout_questions WHERE row = 6",
     "a question at another place": "UPDATE rollout_questions SET row = 9 WHERE row = 6",
-    "somebody else's key": "INSERT INTO participants VALUES ('mallory', 'x', 1, NULL)",
-    "another season": "INSERT INTO seasons VALUES (7, '7', 1, NULL)",
+    "somebody else's key": "INSERT INTO participants VALUES ('mallory', 'x', 1, NULL, NULL)",
+    "another season": "INSERT INTO seasons VALUES (7, '7', 1, NULL, 'sealed', '[]', NULL)",
     "a rollout that nobody began": (
         "INSERT INTO rollouts (id, task, task_digest, budget, created_ns, expires_ns, bucket_tokens, bucket_ns)"
         " VALUES ('r0', 't', 'd', 1, 1, 1, 1, 1)"

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from openfingym.catalog import load_task
-from openfingym.errors import SubmissionError
+from openfingym.errors import SubmissionError, VerifierError
 from openfingym.kinds import score_fold, sequential_kind
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import Step, SteppedEpisode
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
+from openfingym_verifier.embedded import EmbeddedVerifier
+from openfingym_verifier.ledger_check import verify_ledger
 from openfingym_verifier.log import verify_chain
 from tests.marks import SOCKETS_DROPPED
 
@@ -168,3 +170,24 @@ def test_a_batch_too_long_to_send_leaves_the_account_as_it_was(running: Any) -> 
     many = client.step(ticket.token, 1, 1, {"orders": [order] * 3000})
     assert many.observation["unlisted"] or many.observation["rejections"]
     assert not client.finalize(ticket.rollout_id).submissions_rejected
+
+
+def test_of_rollouts_that_see_their_outcomes_the_first_one_is_the_entry(package: BuiltPackage) -> None:
+    """Whoever could choose among several, having seen what they are worth, would enter the luckiest."""
+    with (
+        EmbeddedVerifier.start([package], policy="strict") as running,
+        VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator,
+        VerifierClient(uds=running.uds, admin_token=operator.add_participant("ann")) as ann,
+    ):
+        early, first, second = (ann.create_rollout(TASK) for _ in range(3))
+        ann.start_episode(early.token, "public")
+        for ticket in (first, second):
+            ann.start_episode(ticket.token)
+            with pytest.raises(VerifierError, match="whose private episode was begun first is the entry"):
+                ann.enter(ticket.rollout_id, primary=True)
+        assert ann.finalize(second.rollout_id).state == "held"
+        operator.close_season()
+        (row,) = ann.board("1").rows
+        assert (row.rollout_id, row.primary, row.state) == (first.rollout_id, True, "open")
+        assert ann.finalize(second.rollout_id).state == "held"
+        verify_ledger(running.state)

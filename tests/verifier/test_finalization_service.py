@@ -15,8 +15,10 @@ from openfingym.errors import SubmissionError, VerifierError
 from openfingym.metrics import Score
 from openfingym_verifier import finalization_service
 from openfingym_verifier.events import EpisodePlayed
-from openfingym_verifier.exposure import Exposure
 from openfingym_verifier.finalization_service import FinalizationService
+from openfingym_verifier.ladder import LadderAnswer
+from openfingym_verifier.past_showings import ShownBefore
+from openfingym_verifier.ration import Told
 from openfingym_verifier.rollout import Rollout
 
 from .test_finalize import BASELINE, rollout, scored, task
@@ -35,6 +37,7 @@ class World:
         self.hidden, self.answers = hidden, answers
         self.threads = ThreadPoolExecutor(1)
         monkeypatch.setattr(finalization_service, "compare_with_baseline", self.compare)
+        monkeypatch.setattr(finalization_service, "surely_reached", lambda relative, _error: round(relative + 0.2, 9))
         note = self.note
         self.service = FinalizationService(
             SimpleNamespace(  # type: ignore[arg-type]
@@ -61,7 +64,7 @@ class World:
                 session_summary=lambda _rollout: {"venue": "v"},
                 forget_session=lambda _rollout: self.asked.append("no session"),
             ),
-            SimpleNamespace(of=note("exposure", Exposure(2, replayed=True))),  # type: ignore[arg-type]
+            SimpleNamespace(of=note("shown", ShownBefore(2, replayed=True))),  # type: ignore[arg-type]
         )
 
     def note(self, name: str, answer: object) -> Any:
@@ -103,9 +106,9 @@ class World:
         self.asked.append(("flags", values is not None, relative))
         return ["probing"]
 
-    def ration(self, row: Any, *, scored: bool) -> str:
-        self.asked.append(("ration", row.id, scored))
-        return "held"
+    def ration(self, row: Any, relative: float | None, *, read: bool) -> Told:
+        self.asked.append(("ration", row.id, relative, read))
+        return Told("held", self.answers.get("ladder"))
 
     def end(self, one: Rollout) -> Any:
         try:
@@ -126,8 +129,8 @@ def test_the_last_submission_is_scored_told_and_written_in_this_order(monkeypatc
     # What was never scored is tried again, the session is over first, and the ration is taken last.
     steps = [step for step in world.asked if step not in {"baseline", ("private", 15.0)}]
     assert steps == [
-        *("session ends", "tape", ("missing", 2), ("payload", 2), ("flags", True, 0.7), "exposure"),
-        ("ration", "r", True),
+        *("session ends", "tape", ("missing", 2), ("payload", 2), ("flags", True, 0.7), "shown"),
+        ("ration", "r", 0.9, True),
         *("write", ("no tape", "r"), "no session"),
     ]
     result = world.written[0].result
@@ -166,7 +169,8 @@ def test_what_cannot_be_scored_is_rejected_with_its_reason(monkeypatch: pytest.M
     result = world.written[0].result
     assert (result["state"], result["reason"]) == ("rejected", "these values are odd")
     assert ("flags", True, None) in world.asked
-    assert ("ration", "r", False) in world.asked
+    # It failed on hidden data, which its principal is told as little as a score.
+    assert ("ration", "r", None, True) in world.asked
 
 
 def test_a_comparison_that_fails_on_the_values_alone_is_no_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +198,7 @@ def test_where_nothing_was_accepted_nothing_is_scored(monkeypatch: pytest.Monkey
     assert (result["state"], result["baseline_total"]) == ("rejected", 0.8)
     assert result["reason"].startswith("no private episode" if sequential else "no submission was accepted")
     assert world.asked == [
-        *("session ends", "tape", "baseline", ("flags", False, None), "exposure", ("ration", "r", False), "write"),
+        *("session ends", "tape", "baseline", ("flags", False, None), "shown", ("ration", "r", None, False), "write"),
         *(("no tape", "r"), "no session"),
     ]
     assert one.feedback == []
@@ -210,17 +214,17 @@ def test_the_outcomes_of_episodes_are_one_submission(monkeypatch: pytest.MonkeyP
     assert isinstance(event, EpisodePlayed)
     assert (event.rollout_id, event.at_ns, bytes(event.payload)) == ("r", event.finalized.at_ns, OUTCOMES.tobytes())
     assert (event.finalized.result["state"], one.feedback, one.progress) == ("scored", [None], None)
-    # What its agent saw while it played is no secret, and uses up no ration.
-    assert (one.disclosure, ("ration", "r", True) in world.asked) == (("full", False) if shows else ("held", True))
+    # What its agent saw while it played is told at the close all the same: what is entered is compared with a baseline.
+    assert (one.disclosure, ("ration", "r", 0.9, True) in world.asked) == ("held", True)
     assert world.asked[-2:] == ["no session", ("no task", "t")]
     assert ("private", 42.0) in world.asked
 
 
-def test_a_batch_task_that_shows_outcomes_is_rationed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, hidden(shows_outcomes=True))
-    one = rollout(world.hidden)
-    world.end(one)
-    assert one.disclosure == "held"
+def test_what_the_ladder_says_is_in_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = LadderAnswer(None, 0.95, 4)
+    world = World(monkeypatch, hidden(), ladder=said)
+    world.end(rollout(world.hidden))
+    assert world.written[0].result["ladder"] == said.to_dict()
 
 
 def test_instances_are_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Participants: what a key opens, what is added up under it, and what a season holds back and releases."""
+"""Participants: what a key opens, what is added up under it, and what is kept from its holder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from openfingym.receipts.tiles import unbundled
 from openfingym.verifiers.client import VerifiedResult, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.log import verify_chain
-from openfingym_verifier.policy import RELEASED, STRICT
+from openfingym_verifier.policy import STRICT
 
 TASK = "tiny"
 
@@ -88,7 +88,6 @@ def test_a_key_opens_its_own_doors_and_no_other(
         mine.participants,
         lambda: mine.add_participant("another"),
         lambda: mine.revoke_participant("doors-b"),
-        mine.season,
         mine.close_season,
         lambda: mine.open_season("x"),
     ):
@@ -125,53 +124,6 @@ def test_a_key_is_shown_once_and_can_be_withdrawn(
     assert key.encode() not in stored
 
 
-def test_private_results_are_rounded_then_held(operator: VerifierClient, join: Any, answer: np.ndarray) -> None:
-    client = join("rounds")
-    tickets = []
-    for _ in range(STRICT.private_disclosures or 0):
-        ticket = client.create_rollout(TASK)
-        client.submit(ticket.token, answer)
-        told, exact = client.finalize(ticket.rollout_id), operator.finalize(ticket.rollout_id)
-        assert (told.policy, told.disclosure, exact.disclosure) == ("strict", "rounded", "full")
-        assert told.state == exact.state == "scored"
-        assert exact.relative_total is not None
-        assert told.relative_total is not None
-        assert exact.relative_total <= told.relative_total < 1.0
-        assert told.metrics != exact.metrics
-        tickets.append(ticket)
-    held = played(client, answer)
-    assert (held.state, held.disclosure, held.total, held.relative_total, held.metrics) == (
-        "held",
-        "held",
-        None,
-        None,
-        {},
-    )
-    assert operator.finalize(held.rollout_id).state == "scored", "the operator reads all"
-    again = client.finalize(tickets[0].rollout_id)
-    assert again.disclosure == "rounded"
-    other = join("rounds-two")
-    assert played(other, answer).disclosure == "rounded", "another participant has rations of its own"
-
-
-def test_a_burst_of_rollouts_gets_no_more(join: Any, answer: np.ndarray) -> None:
-    client = join("burst")
-    tickets = [client.create_rollout(TASK) for _ in range(24)]
-    for ticket in tickets:
-        client.submit(ticket.token, answer)
-    with ThreadPoolExecutor(12) as pool:
-        found = [result.disclosure for result in pool.map(client.finalize, [ticket.rollout_id for ticket in tickets])]
-    assert found.count("rounded") == STRICT.private_disclosures
-    assert found.count("held") == 24 - (STRICT.private_disclosures or 0)
-
-
-def test_a_rejected_rollout_costs_no_disclosure(join: Any, answer: np.ndarray) -> None:
-    client = join("clumsy")
-    for _ in range(5):
-        assert client.finalize(client.create_rollout(TASK).rollout_id).state == "rejected"
-    assert played(client, answer).disclosure == "rounded"
-
-
 def test_feedback_ends_after_so_many_submissions(join: Any, answer: np.ndarray) -> None:
     client = join("asker")
     shown = []
@@ -185,112 +137,8 @@ def test_feedback_ends_after_so_many_submissions(join: Any, answer: np.ndarray) 
     assert past[-1].feedback.total is None
 
 
-def test_what_was_told_outlives_the_verifier(
-    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
-) -> None:
-    first = launch([packages[TASK]], tmp_path / "state")
-    with first.client() as operator:
-        key = operator.add_participant("lasting")
-    with VerifierClient(uds=first.uds, admin_token=key) as client:
-        assert [played(client, answer).disclosure for _ in range(2)] == ["rounded"] * 2
-    first.kill()
-    second = launch([packages[TASK]], tmp_path / "state")
-    with VerifierClient(uds=second.uds, admin_token=key) as client:
-        assert [played(client, answer).disclosure for _ in range(3)] == ["rounded", "held", "held"]
-    second.kill()
-    assert verify_chain(tmp_path / "state").entries > 0
-
-
-def test_a_task_built_again_begins_no_count_anew(launch: Any, make: Any, tmp_path: Path) -> None:
-    packages = [make(tmp_path / "first", TASK), make(tmp_path / "second", TASK, verification="feedback_digits = 2")]
-    truths = [package.read_truth()["targets"] for package in packages]
-    np.testing.assert_array_equal(*truths)
-    assert packages[0].manifest.digest != packages[1].manifest.digest
-    found, key = [], ""
-    for package in packages:
-        process = launch([package], tmp_path / "state")
-        with process.client() as operator:
-            key = key or operator.add_participant("patient")
-        with VerifierClient(uds=process.uds, admin_token=key) as client:
-            found += [played(client, truths[0]).disclosure for _ in range(3)]
-        process.kill()
-    assert found == ["rounded"] * 3 + ["held"] * 3
-
-
-def test_a_season_that_closes_releases_what_it_held(
-    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
-) -> None:
-    process = launch([packages[TASK]], tmp_path / "state")
-    with (
-        process.client() as operator,
-        VerifierClient(uds=process.uds, admin_token=operator.add_participant("seasoned")) as client,
-    ):
-        found = [played(client, answer) for _ in range(5)]
-        assert found[-1].state == "held"
-        assert operator.season().name == "1"
-        assert operator.close_season().closed_at is not None
-        released = client.finalize(found[-1].rollout_id)
-        assert (released.state, released.disclosure) == ("scored", "rounded")
-        with pytest.raises(VerifierError, match="season-closed"):
-            client.create_rollout(TASK)
-        with pytest.raises(VerifierError, match="season-closed"):
-            operator.close_season()
-        with pytest.raises(VerifierError, match="name-taken"):
-            operator.open_season("1")
-        assert operator.open_season("2").name == "2"
-        with pytest.raises(VerifierError, match="season-open"):
-            operator.open_season("3")
-        later = played(client, answer)
-        assert (later.season, later.state) == ("2", "held"), (
-            "labels stay the same, so what was told of them still counts"
-        )
-    process.kill()
-    again = launch([packages[TASK]], tmp_path / "state")
-    with again.client() as operator:
-        assert operator.season().name == "2"
-        assert operator.finalize(found[-1].rollout_id).state == "scored"
-
-
-def test_a_season_releases_the_latest_results_and_no_more(
-    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
-) -> None:
-    process = launch([packages[TASK]], tmp_path / "state")
-    with (
-        process.client() as operator,
-        VerifierClient(uds=process.uds, admin_token=operator.add_participant("many")) as client,
-    ):
-        held = [played(client, answer).rollout_id for _ in range((STRICT.private_disclosures or 0) + RELEASED + 2)][3:]
-        late = client.create_rollout(TASK)
-        client.submit(late.token, answer)
-
-        def states() -> list[str]:
-            return [client.finalize(one).state for one in held]
-
-        operator.close_season()
-        assert states() == ["held"] * 2 + ["scored"] * RELEASED
-        assert client.finalize(late.rollout_id).state == "held", (
-            "nobody is told one by one what the close would have told at once"
-        )
-        for name, state in (("2", "held"), ("3", "scored")):
-            assert client.finalize(late.rollout_id).state == state
-            operator.open_season(name)
-            operator.close_season()
-        assert states() == ["scored"] * len(held), "nothing is held for good"
-    process.kill()
-    again = launch([packages[TASK]], tmp_path / "state")
-    with again.client() as operator:
-        assert [operator.finalize(one).state for one in held] == ["scored"] * len(held)
-        operator.open_season("4")
-        with VerifierClient(uds=again.uds, admin_token=operator.add_participant("other")) as other:
-            assert played(other, answer).disclosure == "rounded"
-    again.kill()
-    assert verify_chain(tmp_path / "state").entries > 0
-
-
 def test_the_log_alone_tells_nothing_of_a_result(operator: VerifierClient, join: Any, answer: np.ndarray) -> None:
     client = join("logger")
-    for _ in range(STRICT.private_disclosures or 0):
-        played(client, answer)
     held = [played(client, answer), played(client, answer)]
     digests = {
         row.entry["result"] for one in held for row in client.log(one.rollout_id) if row.entry["event"] == "finalized"
@@ -366,13 +214,18 @@ def test_receipts_prove_what_participants_are_told_and_no_more(
         VerifierClient(uds=process.uds, admin_token=operator.add_participant("mine")) as mine,
         VerifierClient(uds=process.uds, admin_token=operator.add_participant("theirs")) as theirs,
     ):
-        held = [played(mine, answer) for _ in range(5)][-1].rollout_id
+        held = played(mine, answer).rollout_id
+        mine.enter(held)
         rounded = mine.create_rollout(TASK).rollout_id
         assert mine.receipt(rounded) is None, "there is none before there is a result"
         shown = json.loads(mine.result_document(held))
         assert (shown["disclosure"], shown["salt"]) == ("held", None)
-        entry = mine.receipt(held).leaves[-1].document
+        ended = mine.receipt(held).leaves[-1].document
+        assert not {"state", "flags"} & ended.keys(), "how it ended is told at the close"
         operator.close_season()
+        entry = mine.receipt(held).leaves[-1].document
+        assert (entry["event"], entry["state"]) == ("released", "scored")
+        assert (entry["told"], entry["result"]) == (ended["told"], ended["result"])
         told = json.loads(mine.result_document(held))
         told.pop("log_head")
         assert (told["disclosure"], sha256_of_json(told)) == ("rounded", entry["told"])

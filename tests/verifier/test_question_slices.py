@@ -148,8 +148,7 @@ def test_scores_of_questions_are_rationed_and_slices_are_the_operators(package: 
             ticket = curious.create_rollout(TASK)
             play(curious, ticket.token, {0: level})
             told.append(curious.finalize(ticket.rollout_id))
-        assert [one.disclosure for one in told] == ["rounded", "rounded", "rounded", "held"]
-        assert len({one.total for one in told[:3]}) == 1, "what one answer changes is less than what is told"
+        assert [(one.state, one.total, one.flags) for one in told] == [("held", None, ())] * 4
 
 
 def test_tools_that_look_ahead_are_the_operators(jar_task: Path) -> None:
@@ -164,12 +163,9 @@ def test_tools_that_look_ahead_are_the_operators(jar_task: Path) -> None:
 
 def test_a_ledger_from_before_there_were_slices_is_taken_over(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    with contextlib.closing(Ledger(state)):
-        pass
+    state.mkdir()
     with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
-        for name in ("question_range", "agent_digest"):
-            connection.execute(f"ALTER TABLE rollouts DROP COLUMN {name}")
-        connection.execute("DROP TABLE agents")
+        connection.executescript("".join(ledger_schema.STEPS[:9]))
         connection.execute(
             "INSERT INTO rollouts (id, task, task_digest, budget, created_ns, expires_ns, bucket_tokens, bucket_ns)"
             " VALUES ('r1', 't', 'd', 5, 1, 2, 1.0, 1)"

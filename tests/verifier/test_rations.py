@@ -5,14 +5,22 @@ which a rollout began.
 import pytest
 
 from openfingym_verifier.bucket import Bucket
-from openfingym_verifier.ledger_rows import Disclosures, RolloutRow
-from openfingym_verifier.membership_events import Released
-from openfingym_verifier.policy import LOCAL_USER, OPERATOR, POLICIES
-from openfingym_verifier.ration import Rations
+from openfingym_verifier.ladder import Ladders
+from openfingym_verifier.ledger_rows import Climbed, Disclosures, RolloutRow, SeasonRecord
+from openfingym_verifier.policy import LADDER_ANSWERS, LOCAL_USER, OPERATOR, POLICIES
+from openfingym_verifier.ration import Rations, Told
+from openfingym_verifier.season_events import Released
 
 PUBLIC, PRIVATE = POLICIES["strict"].public_disclosures, POLICIES["strict"].private_disclosures
 assert PUBLIC is not None
 assert PRIVATE is not None
+
+
+SEASONS = {
+    "1": SeasonRecord("1", 0, None, "disclosing"),
+    "sealed": SeasonRecord("sealed", 0, None),
+    "over": SeasonRecord("over", 0, 1, "disclosing"),
+}
 
 
 def row(**stated: object) -> RolloutRow:
@@ -28,7 +36,7 @@ def disclosed(rations: Rations, one: RolloutRow, tries: int) -> int:
 
 
 def test_feedback_stops_at_the_bound_of_each_principal_and_task() -> None:
-    rations = Rations()
+    rations = Rations(SEASONS)
     assert disclosed(rations, row(), PUBLIC + 5) == PUBLIC
     assert disclosed(rations, row(principal="bob"), 5) == 5
     assert disclosed(rations, row(task="u"), 5) == 5
@@ -36,48 +44,61 @@ def test_feedback_stops_at_the_bound_of_each_principal_and_task() -> None:
     assert disclosed(rations, row(id="s", agent="b", seed=9), 5) == 0
 
 
-def test_private_scores_stop_at_their_own_bound() -> None:
-    rations = Rations()
-    assert disclosed(rations, row(), PUBLIC) == PUBLIC
-    told = [rations.take_private(row(), scored=True) for _ in range(PRIVATE + 2)]
-    assert told == ["rounded"] * PRIVATE + ["held"] * 2
-    assert rations.take_private(row(principal="bob"), scored=True) == "rounded"
+def test_a_sealed_season_tells_nothing_of_a_private_fold() -> None:
+    rations = Rations(SEASONS)
+    for tape in ("given", "fresh", "twin"):
+        for relative in (0.1, 3.0, None):
+            assert rations.take_private(row(season="sealed", tape=tape), relative, read=True) == Told("held")
+    assert rations.ladders.answers("t") == 0
+    # What ended when its season was closed is not told any more.
+    assert rations.take_private(row(season="over"), 0.1, read=True) == Told("held")
 
 
-def test_a_rejection_tells_nothing_and_uses_nothing_up() -> None:
-    rations = Rations()
-    for _ in range(PRIVATE + 2):
-        assert rations.take_private(row(), scored=False) == "rounded"
-    assert [rations.take_private(row(), scored=True) for _ in range(PRIVATE)] == ["rounded"] * PRIVATE
-    assert rations.take_private(row(), scored=True) == "held"
-    assert rations.take_private(row(), scored=False) == "rounded"
+def test_a_rejection_without_an_answer_tells_nothing_and_uses_nothing_up() -> None:
+    rations = Rations(SEASONS)
+    for season in SEASONS:
+        assert rations.take_private(row(season=season), None, read=False) == Told("rounded")
+    assert rations.ladders.answers("t") == 0
 
 
-@pytest.mark.parametrize(
-    "free",
-    [
-        {"principal": LOCAL_USER},
-        {"principal": OPERATOR},
-        {"tape": "fresh"},
-        {"split": "validation", "instance": 1},
-        {"policy": "local"},
-    ],
-)
+def test_the_ladder_answers_so_many_results_of_each_party_and_of_all() -> None:
+    rations = Rations(SEASONS)
+    told = [rations.take_private(row(), 0.5, read=True) for _ in range(PRIVATE + 2)]
+    assert [one.ladder is not None for one in told] == [True] * PRIVATE + [False] * 2
+    assert {one.disclosure for one in told} == {"held"}
+    # A result that fails on hidden data counts as any other: it tells whether it does.
+    assert rations.take_private(row(principal="bob"), None, read=True).ladder is not None
+    others = [rations.take_private(row(principal=f"p{n}"), 0.5, read=True) for n in range(LADDER_ANSWERS)]
+    assert sum(one.ladder is not None for one in others) == LADDER_ANSWERS - PRIVATE - 1
+
+
+FREE = [{"principal": LOCAL_USER}, {"principal": OPERATOR}, {"split": "validation", "instance": 1}, {"policy": "local"}]
+
+
+@pytest.mark.parametrize("free", [*FREE, {"tape": "fresh"}])
 def test_what_reveals_nothing_of_others_labels_is_free(free: dict[str, object]) -> None:
-    rations = Rations()
+    rations = Rations(SEASONS)
     assert disclosed(rations, row(**free), PUBLIC + 5) == PUBLIC + 5
-    assert {rations.take_private(row(**free), scored=True) for _ in range(PRIVATE + 5)} == {"full"}
+    assert {rations.take_private(row(**free), 0.5, read=True) for _ in range(PRIVATE + 5)} == {Told("full")}
     # Nothing of it counts towards the bounds of the principal.
     if free.get("policy") is None:
         assert (
             disclosed(rations, row(**{**free, "principal": "ann", "tape": "given", "split": "test"}), PUBLIC) == PUBLIC
         )
+    assert rations.ladders.answers("t") == 0
+
+
+@pytest.mark.parametrize("free", FREE)
+def test_whoever_could_read_the_labels_is_told_in_a_sealed_season_too(free: dict[str, object]) -> None:
+    assert Rations(SEASONS).take_private(row(**free, season="sealed"), 0.5, read=True) == Told("full")
 
 
 def test_the_ledger_and_the_close_of_a_season_count_towards_the_bounds() -> None:
-    rations = Rations([Disclosures("ann", "t", "private", PRIVATE - 1), Disclosures("ann", "t", "public", PUBLIC - 1)])
+    counts = [Disclosures("ann", "t", "private", PRIVATE - 1), Disclosures("ann", "t", "public", PUBLIC - 1)]
+    rations = Rations(SEASONS, counts, Ladders([Climbed("t", LADDER_ANSWERS - 3, 0.8)]))
     assert disclosed(rations, row(), 3) == 1
-    rations.release([Released("r", "ann", "t"), Released("s", "bob", "t")])
-    assert rations.take_private(row(), scored=True) == "held"
-    told = [rations.take_private(row(principal="bob"), scored=True) for _ in range(PRIVATE)]
-    assert told == ["rounded"] * (PRIVATE - 1) + ["held"]
+    rations.release([Released("r", "ann", "t", counts=True), Released("s", "bob", "t", counts=False)])
+    assert rations.take_private(row(), 0.1, read=True) == Told("held")
+    told = [rations.take_private(row(principal="bob"), 0.1, read=True).ladder for _ in range(PRIVATE)]
+    assert [one and one.rung for one in told] == [0.1, None, None]
+    assert [one is None for one in told] == [False, False, True], "the ladder has answered as many as it does"

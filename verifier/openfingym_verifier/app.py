@@ -12,7 +12,7 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from openfingym.verifiers.answers import Participant, Season
+from openfingym.verifiers.answers import Participant
 from openfingym.verifiers.routes import (
     EPISODES,
     JSON,
@@ -37,6 +37,7 @@ from openfingym_verifier.owner_routes import add_owner_routes
 from openfingym_verifier.problems import Problem, of_failure
 from openfingym_verifier.questions.routes import add_question_routes
 from openfingym_verifier.rollout import Rollout, utc
+from openfingym_verifier.season_routes import add_season_routes
 from openfingym_verifier.telemetry import CONTENT_TYPE
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
     from openfingym.listener.connections import Connections
     from openfingym_verifier.intake import Submission
-    from openfingym_verifier.ledger_rows import SeasonRecord
     from openfingym_verifier.principals import ParticipantRecord
     from openfingym_verifier.service import Service
     from openfingym_verifier.tokens import TokenIssuer
@@ -241,7 +241,7 @@ def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
     @app.post("/v1/participants", status_code=201, response_model=doc.NewKey, **common)
     async def add(body: doc.NewParticipant) -> dict[str, object]:
         """Give a participant a key, which is shown this once."""
-        return {"name": body.name, "key": await members.add(body.name)}
+        return {"name": body.name, "key": await members.add(body.name, body.organisation)}
 
     @app.delete("/v1/participants/{name}", status_code=204, response_class=Response, **common)
     async def revoke(name: Annotated[str, Path(max_length=64)]) -> Response:
@@ -249,20 +249,7 @@ def _add_operator_routes(app: FastAPI, service: Service, tokens: TokenIssuer) ->
         await members.revoke(name)
         return Response(status_code=204)
 
-    @app.get("/v1/season", response_model=Season, **common)
-    async def season() -> dict[str, object]:
-        """The latest season."""
-        return _season(members.season)
-
-    @app.post("/v1/season/close", response_model=Season, **common)
-    async def close() -> dict[str, object]:
-        """End the season and release the results that were held in it."""
-        return _season(await service.close_season())
-
-    @app.post("/v1/season", status_code=201, response_model=Season, **common)
-    async def begin(body: doc.NewSeason) -> dict[str, object]:
-        """Begin the next season."""
-        return _season(await members.open_season(body.name))
+    add_season_routes(app, service, tokens)
 
 
 def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> None:
@@ -287,12 +274,8 @@ def _add_rollout_routes(app: FastAPI, service: Service, tokens: TokenIssuer) -> 
 
 def _participant(record: ParticipantRecord) -> dict[str, object]:
     revoked = None if record.revoked_ns is None else utc(record.revoked_ns)
-    return {"name": record.name, "created_at": utc(record.created_ns), "revoked_at": revoked}
-
-
-def _season(season: SeasonRecord) -> dict[str, object]:
-    closed = None if season.closed_ns is None else utc(season.closed_ns)
-    return {"name": season.name, "opened_at": utc(season.opened_ns), "closed_at": closed}
+    known = {"name": record.name, "created_at": utc(record.created_ns), "revoked_at": revoked}
+    return {**known, "organisation": record.organisation}
 
 
 def _contract(task: HiddenTask, budget: int) -> dict[str, object]:

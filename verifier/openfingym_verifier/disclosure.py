@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from openfingym.digests import sha256_of_json, sha256_of_text
 from openfingym.results import Disclosure
-from openfingym_verifier.policy import RELEASED
 
 GRID = 2.0
 """Width of the grid in standard errors."""
@@ -35,6 +35,9 @@ arithmetic alone."""
 
 Document = dict[str, object]
 
+NO_BASELINE: Mapping[str, object] = MappingProxyType({"baseline_total": None, "baseline_metrics": {}})
+"""What is told of the baseline where nothing is told of the private fold: it is a submission as well."""
+
 
 def disclosed(result: Document, disclosure: Disclosure) -> Document:
     """A copy of a result as its participant may see it.
@@ -46,9 +49,9 @@ def disclosed(result: Document, disclosure: Disclosure) -> Document:
     if disclosure == "full":
         return result
     shown: Document = {**result, "disclosure": disclosure, "salt": None if disclosure == "held" else _told_salt(result)}
-    if result["state"] != "scored":
-        return {**shown, **_baseline(result)}
-    return {**shown, **(_held(result) if disclosure == "held" else _rounded(result))}
+    if disclosure == "held":
+        return {**shown, **_held(result)}
+    return {**shown, **(_rounded(result) if result["state"] == "scored" else NO_BASELINE)}
 
 
 def told_digest(result: Document) -> str:
@@ -94,11 +97,12 @@ def _told_salt(result: Document) -> str:
 
 
 def _held(result: Document) -> Document:
-    """What is told of a result that is held: that there is one."""
+    """What is told of a result that is held: that there is one, whatever it is."""
     return {
         "state": "held",
-        "reason": f"the result is held; when a season is closed, the latest {RELEASED} of a participant and task are "
-        "released",
+        "reason": _why_held(result),
+        # Whether an answer is suspected, or has a score at all, may follow from labels.
+        "flags": [],
         "total": None,
         "relative_total": None,
         "relative_standard_error": None,
@@ -108,8 +112,21 @@ def _held(result: Document) -> Document:
         "total_interval": None,
         "metrics": {},
         "standard_errors": {},
-        **_baseline(result),
+        **NO_BASELINE,
     }
+
+
+def _why_held(result: Document) -> str:
+    """The reason of a result that is held, with what the ladder says of it."""
+    ladder = result.get("ladder")
+    later = "what was entered is told when the season is closed"
+    if not isinstance(ladder, Mapping):
+        return f"the result is held; {later}"
+    what = "does not raise" if ladder["rung"] is None else "raises"
+    return (
+        f"the result {what} the ladder of all parties, whose top is a relative total of {ladder['top']:g} (answer "
+        f"{ladder['answers']} of {ladder['most']}); {later}"
+    )
 
 
 def _rounded(result: Document) -> Document:

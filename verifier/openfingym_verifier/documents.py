@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from openfingym.instances import COUNT
-from openfingym.results import SplitName
+from openfingym.results import SeasonKind, SplitName
 from openfingym.task import DataKind
 from openfingym.verifiers.answers import PastSubmission, PublicFeedback
 from openfingym.verifiers.routes import MOST_AGENTS
@@ -90,6 +90,8 @@ class NewParticipant(_Document):
     """Body of ``POST /v1/participants``."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
+    organisation: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    """The organisation that the participant belongs to, whose keys are one party; null for a party of its own."""
 
 
 class NewKey(_Document):
@@ -103,6 +105,17 @@ class NewSeason(_Document):
     """Body of ``POST /v1/season``."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
+    kind: SeasonKind = "sealed"
+    """Whether anything of the private fold is told before the close."""
+    reuse: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1000)] = []
+    """Names of tasks whose hidden data are used again, although an earlier season has told of them."""
+
+
+class NewEntry(_Document):
+    """Body of ``POST /v1/rollouts/{rollout_id}/entry``."""
+
+    primary: bool = False
+    """Whether it is to be the primary entry, which is ranked; the first one is anyway."""
 
 
 class SubmissionAnswer(_Document):

@@ -349,20 +349,16 @@ class Finalized:
         """Write it; returns the complete result."""
         # Of the result without log_head: that is the hash of the very row that holds the digest.
         digest = sha256_of_json(self.result)
-        entry = {
-            "event": "finalized",
-            "at_ns": self.at_ns,
-            "state": self.result["state"],
-            "flags": self.result["flags"],
-            "result": digest,
-            "disclosure": self.disclosure,
-        }
+        entry = {"event": "finalized", "at_ns": self.at_ns, "result": digest, "disclosure": self.disclosure}
         # Whoever is told less than all can check that by a digest as well.
         if self.disclosure != "full":
             entry["told"] = told_digest(self.result)
         if self.disclosure == "held":
             # What its principal has until then holds nothing hidden, and so needs no salt.
             entry["held"] = sha256_of_json(disclosed(self.result, "held"))
+        else:
+            # Its principal may read the entry: how a held result ended, and what was noticed, is held as well.
+            entry |= {"state": self.result["state"], "flags": self.result["flags"]}
         complete = {
             **self.result,
             "log_head": transaction.log(self.rollout_id, entry),
@@ -373,7 +369,8 @@ class Finalized:
         )
         if written.rowcount != 1:
             raise VerifierError(f"rollout {self.rollout_id} already has a result")
-        if self.result["state"] == "scored" and self.disclosure != "held":
+        # A rung, or that there is none, is told of a result that is held otherwise.
+        if "ladder" in self.result or (self.result["state"] == "scored" and self.disclosure != "held"):
             disclose(transaction, self.rollout_id, "private", 1, self.at_ns)
         return complete
 

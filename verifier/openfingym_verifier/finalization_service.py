@@ -22,15 +22,15 @@ from openfingym_verifier.finalize import (
     nothing_accepted,
     stored_values,
 )
+from openfingym_verifier.ladder import surely_reached
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
-    from openfingym.results import Disclosure
     from openfingym_verifier.episode_service import EpisodeService
-    from openfingym_verifier.exposure import Exposures
+    from openfingym_verifier.past_showings import PastShowings
     from openfingym_verifier.resources import Resources
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.submission_service import SubmissionService
@@ -47,7 +47,7 @@ class FinalizationService:
         watch: ParticipantWatch,
         submissions: SubmissionService,
         episodes: EpisodeService,
-        exposures: Exposures,
+        showings: PastShowings,
     ) -> None:
         self._ledger = resources.ledger
         self._tapes = resources.tapes
@@ -58,7 +58,7 @@ class FinalizationService:
         self._watch = watch
         self._submissions = submissions
         self._episodes = episodes
-        self._exposures = exposures
+        self._showings = showings
 
     async def finalize(self, rollout: Rollout) -> dict[str, object]:
         """The final result as it was computed, once: from the private fold of the last submission or the episodes.
@@ -127,13 +127,18 @@ class FinalizationService:
         else:
             assert baseline is not None, "where nothing is known, nothing was scored"
             outcome = await self._compared(task, score, baseline)
-        flags = await self._flags(rollout, task, values, outcome)
-        exposure = await self._exposures.of(rollout.row, task)
+        answered = values is not None and not unanswered
+        # A walk that was broken off has no result, and so no flags either, which may follow from labels.
+        flags = await self._flags(rollout, task, values if answered else None, outcome)
+        shown = await self._showings.of(rollout.row, task)
         now = now_ns()
         session = self._episodes.session_summary(rollout)
-        result = final_result(rollout, outcome, baseline, flags, now, session, exposure=exposure)
+        result = final_result(rollout, outcome, baseline, flags, now, session, shown=shown)
         # The ration is taken last, just before the write: a failure above must not use up a result of the participant.
-        return Finalized(rollout.id, now, result, self._disclosure(rollout, task, result))
+        surely = None if isinstance(outcome, str) else surely_reached(outcome.relative, outcome.error)
+        told = self._rations.take_private(rollout.row, surely, read=answered)
+        result |= {} if told.ladder is None else {"ladder": told.ladder.to_dict()}
+        return Finalized(rollout.id, now, result, told.disclosure)
 
     async def _flags(
         self, rollout: Rollout, task: HiddenTask, values: NDArray[np.float64] | None, outcome: ComparedScore | str
@@ -146,13 +151,6 @@ class FinalizationService:
         return await self._watch.flags(
             rollout.row, task, values, None if isinstance(outcome, str) else outcome.relative
         )
-
-    def _disclosure(self, rollout: Rollout, task: HiddenTask, result: dict[str, object]) -> Disclosure:
-        """How much of a result its principal may be told."""
-        if task.sequential and task.shows_outcomes:
-            # What the result of episodes says, their agent was shown while it played them.
-            return "full"
-        return self._rations.take_private(rollout.row, scored=result["state"] == "scored")
 
     async def _values(self, rollout: Rollout, task: HiddenTask) -> NDArray[np.float64] | None:
         """The array to score: the last accepted submission, or the outcome of the episodes."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.results import INTERVALS
-from openfingym_verifier.exposure import Exposure
+from openfingym_verifier.past_showings import ShownBefore
 from openfingym_verifier.rollout import utc
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.truth import HiddenTask
 
 
-UNSHOWN = Exposure()
+NOT_SHOWN = ShownBefore()
 """Of a rollout whose party was shown nothing of it before."""
 
 
@@ -49,7 +49,7 @@ def final_result(
     now_ns: int,
     session: dict[str, object] | None = None,
     questions: dict[str, object] | None = None,
-    exposure: Exposure = UNSHOWN,
+    shown: ShownBefore = NOT_SHOWN,
 ) -> dict[str, object]:
     """The result document without ``log_head``.
 
@@ -63,7 +63,7 @@ def final_result(
         session: what is to be said of the rollout's live session; None where it had none.
         questions: what is to be said of the questions that the rollout was asked in the place of the package's; None
             where it had the package's.
-        exposure: what the rollout's party had been shown of its hidden data before.
+        shown: what the rollout's party had been shown of its hidden data before.
 
     Raises:
         Problem: ``task-unavailable``: the task was rebuilt or removed since the rollout began.
@@ -79,8 +79,8 @@ def final_result(
         "instance": rollout.row.instance,
         "agent": rollout.row.agent,
         "agent_digest": rollout.row.agent_digest,
-        "shown_before": exposure.shown_before,
-        "replayed": exposure.replayed,
+        "shown_before": shown.shown_before,
+        "replayed": shown.replayed,
         "seed": rollout.row.seed,
         **(scored_fields(outcome) if isinstance(outcome, ComparedScore) else _unscored(outcome)),
         # Results on instances are compared with nothing, and a training run has thousands of them.

@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING
 from openfingym.errors import StoreError, VerifierError
 from openfingym.files.locks import Lock, take
 from openfingym_verifier.ledger_rows import (
+    Climbed,
     Disclosures,
+    EntryRow,
     EpisodeRow,
+    RetiredFold,
     RolloutRow,
     SeasonRecord,
     SubmissionRow,
@@ -258,7 +261,7 @@ class Ledger:
 
     def participants(self) -> list[ParticipantRecord]:
         """Everybody who was ever given a key, by name."""
-        query = "SELECT name, key_digest, created_ns, revoked_ns FROM participants ORDER BY name"
+        query = "SELECT name, key_digest, created_ns, revoked_ns, organisation FROM participants ORDER BY name"
         with self.read() as connection:
             return [ParticipantRecord(**dict(row)) for row in connection.execute(query)]
 
@@ -266,8 +269,42 @@ class Ledger:
         """All seasons, in the order they were opened."""
         with self.read() as connection:
             return [
-                SeasonRecord(**dict(row))
-                for row in connection.execute("SELECT name, opened_ns, closed_ns FROM seasons ORDER BY id")
+                SeasonRecord(row[0], row[1], row[2], row[3], tuple(json.loads(row["reused"])))
+                for row in connection.execute(
+                    "SELECT name, opened_ns, closed_ns, kind, reused FROM seasons ORDER BY id"
+                )
+            ]
+
+    def board(self, season: str) -> dict[str, object] | None:
+        """The board of a season; None where there is none, or not yet."""
+        with self.read() as connection:
+            row = connection.execute("SELECT board FROM seasons WHERE name = ?", (season,)).fetchone()
+        return None if row is None or row["board"] is None else json.loads(row["board"])
+
+    def retired(self) -> list[RetiredFold]:
+        """The hidden data that were told of at the close of a season."""
+        with self.read() as connection:
+            return [RetiredFold(*row) for row in connection.execute("SELECT fold, task, season FROM retired")]
+
+    def ladders(self) -> list[Climbed]:
+        """How far the ladder of each fold was climbed, and how much was told of it in all."""
+        query = (
+            "SELECT task, count(*), min(json_extract(result, '$.ladder.top')) FROM disclosures JOIN rollouts"
+            " ON rollout_id = id WHERE fold = 'private' AND tape = 'given' AND split = 'test' AND policy = 'strict'"
+            " AND principal NOT IN (?, ?) GROUP BY task"
+        )
+        with self.read() as connection:
+            return [Climbed(*row) for row in connection.execute(query, (LOCAL_USER, OPERATOR))]
+
+    def entries(self, season: str) -> list[EntryRow]:
+        """What was entered in a season, in the order in which it was filed."""
+        query = (
+            "SELECT rollout_id, task, principal, is_primary, filed_ns FROM entries JOIN rollouts ON rollout_id = id"
+            " WHERE season = ? ORDER BY filed_ns, rollout_id"
+        )
+        with self.read() as connection:
+            return [
+                EntryRow(row[0], row[1], row[2], bool(row[3]), row[4]) for row in connection.execute(query, (season,))
             ]
 
     def disclosures(self) -> list[Disclosures]:

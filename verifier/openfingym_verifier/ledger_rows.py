@@ -12,8 +12,10 @@ from openfingym_verifier.policy import LOCAL_USER
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping
+    from typing import Any
 
-    from openfingym.results import Disclosure, PolicyName, SplitName, TapeKind
+    from openfingym.results import Disclosure, PolicyName, SeasonKind, SplitName, TapeKind
     from openfingym.task.episodes import FoldName
 
 FIRST_SEASON = "1"
@@ -79,13 +81,56 @@ class RolloutRow:
 
 @dataclass(frozen=True)
 class SeasonRecord:
-    """A season: a period at whose end results that were held are released."""
+    """A season: a period at whose end all that was entered in it is told."""
 
     name: str
     opened_ns: int
     """Unix time in nanoseconds at which the season began."""
     closed_ns: int | None
     """Unix time in nanoseconds at which it ended; None while it is open."""
+    kind: SeasonKind = "sealed"
+    """Whether anything of the private fold is told before the close."""
+    reused: tuple[str, ...] = ()
+    """Names of the tasks whose hidden data the operator uses again, although an earlier season has told of them."""
+
+
+@dataclass(frozen=True)
+class Climbed:
+    """How far the ladder of a fold was climbed."""
+
+    task: str
+    """Name of the task, since a package built again over the same labels has another digest."""
+    told: int
+    """How many results of the fold were told in any way."""
+    top: float | None
+    """The top of the ladder; None where no ladder has answered."""
+
+
+@dataclass(frozen=True)
+class EntryRow:
+    """A rollout that was entered in its season."""
+
+    rollout_id: str
+    task: str
+    """Name of the task."""
+    principal: str
+    """Name of the principal whose entry it is."""
+    primary: bool
+    """Whether it is the one that is ranked."""
+    filed_ns: int
+    """Unix time in nanoseconds at which it was entered."""
+
+
+@dataclass(frozen=True)
+class RetiredFold:
+    """Hidden data that a season has told of at its close."""
+
+    fold: str
+    """SHA-256 of the hidden arrays, or the task's digest where these were not at hand."""
+    task: str
+    """Name of the task."""
+    season: str
+    """Name of the season."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +172,7 @@ class EpisodeRow:
     """Key under which the same start may be requested again; None for a request without one."""
 
 
-def rollout_row(row: sqlite3.Row) -> RolloutRow:
+def rollout_row(row: sqlite3.Row | Mapping[str, Any]) -> RolloutRow:
     """A rollout, from its row of the table ``rollouts``."""
     fields = dict(row)
     bucket = Bucket(fields.pop("bucket_tokens"), fields.pop("bucket_ns"))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-VERSION = 11
+VERSION = 12
 
 SCHEMA = """
 CREATE TABLE rollouts (
@@ -138,6 +138,23 @@ CREATE TABLE agents (
 ) WITHOUT ROWID;
 """
 # When each principal's agents came into being, as far as the ledger knows: filed, or first run.
+SEASONS = """
+ALTER TABLE participants ADD COLUMN organisation TEXT;
+ALTER TABLE seasons ADD COLUMN kind TEXT NOT NULL DEFAULT 'disclosing' CHECK (kind IN ('sealed', 'disclosing'));
+ALTER TABLE seasons ADD COLUMN reused TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE seasons ADD COLUMN board TEXT;
+CREATE TABLE entries (
+    rollout_id TEXT PRIMARY KEY REFERENCES rollouts (id),
+    is_primary INTEGER NOT NULL,
+    filed_ns INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE retired (
+    fold TEXT PRIMARY KEY,
+    task TEXT NOT NULL,
+    season TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+# Before there were kinds of seasons, every one told something while it was open.
 STEPS = (
     SCHEMA + log.SCHEMA,
     EPISODES,
@@ -150,6 +167,7 @@ STEPS = (
     INSTANCES,
     QUESTION_RANGES,
     AGENTS,
+    SEASONS,
 )
 """What each version of the ledger added."""
 

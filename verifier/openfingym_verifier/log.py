@@ -216,6 +216,8 @@ class Digests:
         """Fold and number of episodes, by rollout and count."""
         self.action: dict[tuple[str, int, int], str] = {}
         """Actions by rollout, episode and step."""
+        self.board: dict[str, str] = {}
+        """Boards by season."""
 
     def add(self, entry: dict[str, object]) -> None:
         """Record the digests that one entry states."""
@@ -239,6 +241,8 @@ class Digests:
                 if rollout in self.settled:
                     raise VerifierError(f"rollout {rollout} was settled twice")
                 self.settled[rollout] = digest
+            case {"event": "season-closed", "season": str(season), "board": str(digest)}:
+                self.board[season] = digest
             case {"event": "rollout-asked", "questions": str(questions), "shown": str(digest)}:
                 self.asked[rollout] = f"{questions} {digest}"
 
@@ -256,6 +260,8 @@ class Digests:
         if "rollout_data" in tables or self.asked:
             _same("settled result", self.settled, self._results(database, "settled"))
             _same("questions", self.asked, self._asked(database))
+        if "retired" in tables or self.board:
+            _same("board", self.board, self._boards(database))
         if "episodes" in tables:
             _same("episode", self.episode, self._episodes(database))
             _same("action", self.action, self._actions(database))
@@ -292,6 +298,11 @@ class Digests:
         for rollout in asked.keys() | shown.keys():
             questions = sha256_of_text("\n".join(asked.get(rollout, [])))
             yield rollout, f"{questions} {shown.get(rollout)}"
+
+    @staticmethod
+    def _boards(database: Database) -> Iterator[tuple[object, str]]:
+        for row in database.query("SELECT name, board FROM seasons WHERE board IS NOT NULL"):
+            yield row["name"], sha256_of_text(row["board"])
 
     @staticmethod
     def _results(database: Database, column: str) -> Iterator[tuple[object, str]]:

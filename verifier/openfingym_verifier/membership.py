@@ -1,28 +1,26 @@
-"""Participants and seasons. Belongs to the event loop; the ledger holds them, memory mirrors them."""
+"""Participants. Belongs to the event loop; the ledger holds them, memory mirrors them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.ledger_rows import FIRST_SEASON, SeasonRecord
-from openfingym_verifier.membership_events import ParticipantAdded, ParticipantRevoked, SeasonClosed, SeasonOpened
-from openfingym_verifier.policy import LOCAL_USER, OPERATOR, RELEASED
+from openfingym_verifier.membership_events import ParticipantAdded, ParticipantRevoked
+from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.principals import Caller, ParticipantRecord, key_digest, make_key, require_name
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
     from openfingym_verifier.ledger import Ledger
-    from openfingym_verifier.membership_events import Released
     from openfingym_verifier.policy import Policy
 
 
 class Membership:
-    """Participants, their keys, and the seasons of one verifier."""
+    """Participants of one verifier, and their keys."""
 
     def __init__(self, ledger: Ledger, policy: Policy) -> None:
-        """Read participants and seasons from the ledger; a new ledger begins its first season."""
+        """Read the participants from the ledger."""
         self._ledger = ledger
         self._local = policy.name == "local"
         self._operator = Caller(LOCAL_USER if policy.name == "local" else OPERATOR, operator=True)
@@ -31,10 +29,6 @@ class Membership:
         self._names = {
             record.key_digest: record.name for record in self._participants.values() if record.revoked_ns is None
         }
-        if not ledger.seasons():
-            ledger.writer.run(SeasonOpened(FIRST_SEASON, now_ns()).apply)
-        self.season: SeasonRecord = ledger.seasons()[-1]
-        """The latest season, open or closed."""
 
     @property
     def operator(self) -> Caller:
@@ -53,35 +47,32 @@ class Membership:
                 "forbidden",
                 "This verifier has the local policy, which tells everything; participants need the strict one.",
             )
-        return None if name is None else Caller(name, operator=False)
+        return None if name is None else Caller(self._participants[name].principal, operator=False)
 
     def has_key(self, key: bytes) -> bool:
         """Whether a participant has this key."""
         return key_digest(key) in self._names
 
-    def require_open_season(self) -> SeasonRecord:
-        """The season in which rollouts are created.
-
-        Raises:
-            Problem: ``season-closed``: no season is open.
-        """
-        if self.season.closed_ns is not None:
-            raise Problem("season-closed", f"Season {self.season.name!r} is closed, and no other was opened yet.")
-        return self.season
-
     def participants(self) -> list[ParticipantRecord]:
         """Everybody who was ever given a key, by name."""
         return sorted(self._participants.values(), key=lambda record: record.name)
 
-    async def add(self, name: str) -> str:
+    async def add(self, name: str, organisation: str | None = None) -> str:
         """Give a new participant a key; returns it.
 
+        Args:
+            name: name of the participant.
+            organisation: name of the organisation that it belongs to; None for a party of its own.
+
         Raises:
-            Problem: ``malformed-request``: the name cannot be used; ``name-taken``.
+            Problem: ``malformed-request``: a name cannot be used; ``name-taken``.
         """
         require_name(name)
+        if organisation is not None:
+            require_name(organisation)
+        self._require_no_party_twice(name, organisation)
         key = make_key()
-        record = ParticipantRecord(name, key_digest(key.encode()), now_ns(), None)
+        record = ParticipantRecord(name, key_digest(key.encode()), now_ns(), None, organisation)
         if not await self._ledger.writer.submit(ParticipantAdded(record).apply):
             # A second key for a revoked name would begin a count anew that must go on.
             raise Problem("name-taken", f"There is, or was, a participant named {name!r}; choose another name.")
@@ -102,31 +93,19 @@ class Membership:
         record = self._participants[name] = replace(self._participants[name], revoked_ns=at_ns)
         self._names.pop(record.key_digest, None)
 
-    async def close_season(self) -> list[Released]:
-        """End the season; returns what is released of the results that were held.
+    def _require_no_party_twice(self, name: str, organisation: str | None) -> None:
+        """Check that a participant's name is no organisation's: under it, two parties would be added up as one.
 
         Raises:
-            Problem: ``season-closed``: the season is closed already.
+            Problem: ``name-taken``.
         """
-        season, at_ns = self.require_open_season(), now_ns()
-        released = await self._ledger.writer.submit(SeasonClosed(season.name, at_ns, RELEASED).apply)
-        if released is None:
-            raise Problem("season-closed", f"Season {season.name!r} is closed already.")
-        self.season = replace(season, closed_ns=at_ns)
-        return cast("list[Released]", released)
-
-    async def open_season(self, name: str) -> SeasonRecord:
-        """Begin another season.
-
-        Raises:
-            Problem: ``malformed-request``: the name cannot be used; ``season-open``: the last season is not closed;
-                ``name-taken``.
-        """
-        require_name(name)
-        if self.season.closed_ns is None:
-            raise Problem("season-open", f"Season {self.season.name!r} is open; close it first.")
-        at_ns = now_ns()
-        if not await self._ledger.writer.submit(SeasonOpened(name, at_ns).apply):
-            raise Problem("name-taken", f"There was a season named {name!r}; choose another name.")
-        self.season = SeasonRecord(name, at_ns, None)
-        return self.season
+        known = self._participants.values()
+        for party in known:
+            if party.organisation == name:
+                raise Problem("name-taken", f"{name!r} is an organisation; choose another name for the participant.")
+            if organisation is not None and party.name == organisation:
+                raise Problem(
+                    "name-taken", f"{organisation!r} is a participant; choose another name for the organisation."
+                )
+        if organisation == name:
+            raise Problem("name-taken", f"{name!r} cannot be a participant of itself; choose another name.")

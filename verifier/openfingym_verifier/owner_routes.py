@@ -90,9 +90,9 @@ def _add_life_routes(
         return _ticket(rollout, tokens)
 
     @app.get("/v1/rollouts/{rollout_id}", response_model=RolloutStatus, **common)
-    async def status(rollout: Rollout = the_rollout) -> dict[str, object]:
+    async def status(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:
         """The state of a rollout, its budget and its submissions."""
-        return rollout.owner_status(now_ns())
+        return rollout.owner_status(now_ns(), operator=caller.operator)
 
     @app.post("/v1/rollouts/{rollout_id}/finalize", response_model=VerifiedResult, **common)
     async def finalize(rollout: Rollout = the_rollout, caller: Caller = the_caller) -> dict[str, object]:

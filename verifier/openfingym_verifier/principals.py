@@ -41,10 +41,17 @@ class ParticipantRecord:
     """Unix time in nanoseconds at which the key was given."""
     revoked_ns: int | None
     """Unix time in nanoseconds at which the key was withdrawn; None while it is good."""
+    organisation: str | None = None
+    """Name of the organisation to which the key belongs; None of a party of its own."""
+
+    @property
+    def principal(self) -> str:
+        """Name under which all is added up that is told with this key: the keys of an organisation are one party."""
+        return self.organisation or self.name
 
 
 def require_name(name: str) -> None:
-    """Check that a participant may have this name.
+    """Check that a participant, an organisation or a season may have this name.
 
     Raises:
         Problem: ``malformed-request``: the name has a wrong form or is reserved.

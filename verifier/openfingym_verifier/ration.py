@@ -1,52 +1,98 @@
 """Rations: how much has been disclosed to each principal over its rollouts, and how much still may be.
 
 Counts mirror the ledger's table of disclosures; they are made from it at start. Labels do not change with a season's
-name, nor when a task is built again, so what was told before still counts. Of a tape that no other rollout has,
-everything may be told, and nothing is counted.
+name, nor when a task is built again, so what was told before still counts. Of a tape that no other rollout has, nothing
+is counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from openfingym_verifier.ladder import Ladders
 from openfingym_verifier.policy import LOCAL_USER, OPERATOR, POLICIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from openfingym.results import Disclosure
     from openfingym.task.episodes import FoldName
-    from openfingym_verifier.ledger_rows import Disclosures, RolloutRow
-    from openfingym_verifier.membership_events import Released
+    from openfingym_verifier.ladder import LadderAnswer
+    from openfingym_verifier.ledger_rows import Disclosures, RolloutRow, SeasonRecord
+    from openfingym_verifier.season_events import Released
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a principal is told of a private result when its rollout ends."""
+
+    disclosure: Disclosure
+    """How much of the result."""
+    ladder: LadderAnswer | None = None
+    """What the ladder of a disclosing season says of it; None where it says nothing."""
 
 
 class Rations:
     """Counts what principals are told, and stops at the policy's bounds. Belongs to the event loop."""
 
-    def __init__(self, disclosed: Iterable[Disclosures] = ()) -> None:
-        """Go on from what was disclosed before, by the ledger."""
+    def __init__(
+        self, seasons: Mapping[str, SeasonRecord], disclosed: Iterable[Disclosures] = (), ladders: Ladders | None = None
+    ) -> None:
+        """Go on from what was disclosed before, by the ledger.
+
+        Args:
+            seasons: the seasons as they are by now, by name.
+            disclosed: how often each principal was told something.
+            ladders: how far the ladders of folds were climbed; None where none was.
+        """
+        self._seasons = seasons
         self._disclosed: Counter[tuple[str, str, FoldName]] = Counter(
             {(entry.principal, entry.task, entry.fold): entry.count for entry in disclosed}
         )
+        self.ladders = ladders or Ladders()
 
     def take_public(self, row: RolloutRow) -> bool:
         """Whether one more submission of this rollout gets feedback; if so it is counted."""
-        # By the policy under which the rollout began, whatever the verifier's is by now.
-        return _free(row) or self._take(row, "public", POLICIES[row.policy].public_disclosures)
+        # By the policy under which the rollout began, whatever the verifier's is by now. Of a public fold that no other
+        # rollout has, everything may be told.
+        free = _could_read_labels(row) or row.tape != "given"
+        return free or self._take(row, "public", POLICIES[row.policy].public_disclosures)
 
-    def take_private(self, row: RolloutRow, *, scored: bool) -> Disclosure:
-        """How much of this rollout's private result is told; a score that is told is counted."""
+    def take_private(self, row: RolloutRow, surely: float | None, *, read: bool) -> Told:
+        """How much of this rollout's private result is told when it ends; what is told is counted.
+
+        Args:
+            row: the rollout.
+            surely: the relative total that it has surely reached; None of a result without a score.
+            read: whether the result follows from hidden data, and not from the absence of an answer alone.
+        """
         limit = POLICIES[row.policy].private_disclosures
-        if _free(row) or limit is None:
-            return "full"
-        # A rejection says nothing of the labels, and uses nothing up.
-        return "rounded" if not scored or self._take(row, "private", limit) else "held"
+        if _could_read_labels(row) or limit is None:
+            return Told("full")
+        if not read:
+            return Told("rounded")
+        season = self._seasons[row.season]
+        # Of hidden data of its own as well: who knew the scores of its rollouts would enter the luckiest.
+        if season.kind == "sealed" or season.closed_ns is not None:
+            return Told("held")
+        if row.tape != "given":
+            return Told("full")
+        if self._disclosed[row.principal, row.task, "private"] >= limit:
+            return Told("held")
+        answer = self.ladders.answer(row.task, surely)
+        if answer is not None:
+            self._disclosed[row.principal, row.task, "private"] += 1
+        return Told("held", answer)
 
     def release(self, released: Iterable[Released]) -> None:
         """Count the results that the close of a season discloses."""
         # Added to what is known here, not read from the ledger: results decided meanwhile are not yet in it.
-        self._disclosed.update((result.principal, result.task, "private") for result in released)
+        for result in released:
+            if result.counts:
+                self._disclosed[result.principal, result.task, "private"] += 1
+                self.ladders.count(result.task)
 
     def _take(self, row: RolloutRow, fold: FoldName, limit: int | None) -> bool:
         """Count one disclosure, if the limit leaves one."""
@@ -57,8 +103,6 @@ class Rations:
         return True
 
 
-def _free(row: RolloutRow) -> bool:
-    """Whether nothing is rationed: the principal could read the labels, no other rollout has the same ones, or they are
-    training data of the task.
-    """
-    return row.principal in {LOCAL_USER, OPERATOR} or row.tape != "given" or row.split != "test"
+def _could_read_labels(row: RolloutRow) -> bool:
+    """Whether nothing is rationed: the principal could read the labels, or they are training data of the task."""
+    return row.principal in {LOCAL_USER, OPERATOR} or row.split != "test"

@@ -34,8 +34,8 @@ LOCAL_ORIGIN = "openfingym.local"
 """Beginning of the name of a log that nobody named."""
 SCORED_ENTRIES = ("accepted", "played")
 """Events of the log that hold the digest of what was scored."""
-END_ENTRIES = ("finalized", "settled")
-"""Events of the log that hold the digest of a result."""
+END_ENTRIES = ("finalized", "settled", "released")
+"""Events of the log that hold the digest of a result, or of what is told of it."""
 
 
 def load_signing_key(state: Path, origin: str | None = None) -> SigningKey:
@@ -122,7 +122,7 @@ class Receipts:
             # From the end, since a rollout of many steps has many rows before it.
             for seq, event in connection.execute(query, (rollout_id,)):
                 if event in END_ENTRIES:
-                    # Of a rollout that was deferred and is settled, the final result.
+                    # Of a rollout that was deferred and is settled, or held and released, the final result.
                     ends = ends or [seq]
                 elif event in SCORED_ENTRIES:
                     # The last submission, which alone was scored; without an end behind it the rollout is open.

@@ -172,9 +172,16 @@ class Rollout:
             "expires_at": utc(self.row.expires_ns),
         }
 
-    def owner_status(self, now_ns: int) -> dict[str, object]:
-        """The status that the operator, and the participant who owns the rollout, may know."""
+    def owner_status(self, now_ns: int, *, operator: bool) -> dict[str, object]:
+        """The status that the operator, or the participant who owns the rollout, may know.
+
+        Args:
+            now_ns: present Unix time in nanoseconds.
+            operator: whether the operator asks, who may know how a result ended that is held.
+        """
         state = "expired" if now_ns >= self.row.expires_ns else "open"
+        if self.result is not None:
+            state = "held" if self.disclosure == "held" and not operator else str(self.result["state"])
         return {
             **self.agent_status(),
             "rollout_id": self.id,
@@ -188,7 +195,7 @@ class Rollout:
             "split": self.row.split,
             "instance": self.row.instance,
             "questions": self.row.question_range,
-            "state": state if self.result is None else self.result["state"],
+            "state": state,
             "submissions_accepted": self.accepted,
             "submissions_rejected": self.rejected,
             "last_refusal": self.last_refusal,

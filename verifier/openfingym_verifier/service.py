@@ -29,14 +29,15 @@ from openfingym_verifier.deferral import Deferrals, order_of
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.episode_service import EpisodeService
 from openfingym_verifier.events import AgentsFiled, Created, Extended
-from openfingym_verifier.exposure import Exposures
 from openfingym_verifier.finalization_service import FinalizationService
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.instances import TaskInstances
 from openfingym_verifier.intake import Submission
+from openfingym_verifier.ladder import Ladders
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.ledger_health import LedgerHealth
 from openfingym_verifier.membership import Membership
+from openfingym_verifier.past_showings import PastShowings
 from openfingym_verifier.policy import LOCAL
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.service import QuestionService
@@ -45,6 +46,7 @@ from openfingym_verifier.receipts import Receipts, load_signing_key
 from openfingym_verifier.resources import Resources
 from openfingym_verifier.rollout import Rollout
 from openfingym_verifier.rollout_table import RolloutTable
+from openfingym_verifier.seasons import Seasons
 from openfingym_verifier.sessions import Sessions
 from openfingym_verifier.storage import EVENT_BYTES, ROLLOUT_BYTES, SUBMISSION_BYTES, Storage
 from openfingym_verifier.submission_service import SubmissionService
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
 
     from openfingym.results import TapePolicy
     from openfingym_verifier.creation import CreationRequest
-    from openfingym_verifier.ledger_rows import RolloutRow, SeasonRecord
+    from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.truth import HiddenTask
@@ -107,6 +109,7 @@ class Service:
         remember(self.receipts.key.public)
         self.policy = policy
         self.members = Membership(ledger, policy)
+        self.seasons = Seasons(ledger, tasks)
         self._threads = ThreadPoolExecutor(
             max_workers=max(2, min(8, os.cpu_count() or 2)), thread_name_prefix="scoring"
         )
@@ -121,7 +124,7 @@ class Service:
         self.tapes = Tapes(key, self._threads, self.sessions, self.instances)
         self._choosing = asyncio.Lock()
         self._health = LedgerHealth(ledger)
-        self._rations = Rations(ledger.disclosures())
+        self.rations = Rations(self.seasons.by_name, ledger.disclosures(), Ladders(ledger.ladders()))
         self.storage = Storage(policy.stored_bytes, {} if policy.stored_bytes is None else ledger.stored_bytes())
         self._rollouts = RolloutTable(ledger, tasks, policy, self._threads)
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=self._rollouts.count_open)
@@ -134,7 +137,7 @@ class Service:
             tapes=self.tapes,
             sessions=self.sessions,
             grading=self.grading,
-            rations=self._rations,
+            rations=self.rations,
             storage=self.storage,
             deferrals=self.deferrals,
             telemetry=self.telemetry,
@@ -143,8 +146,8 @@ class Service:
         self._submissions = SubmissionService(resources)
         self.episodes = EpisodeService(resources)
         watch = ParticipantWatch(ledger, self._threads)
-        exposures = Exposures(ledger, tasks.values(), self._threads)
-        self._finalization = FinalizationService(resources, watch, self._submissions, self.episodes, exposures)
+        showings = PastShowings(ledger, tasks.values(), self._threads)
+        self._finalization = FinalizationService(resources, watch, self._submissions, self.episodes, showings)
         self._groups = ConflictGroups(tasks, ledger, policy)
         self._creation = CreationRules(policy, self.sessions, self.instances, self.deferrals)
         # A submission that was acknowledged before a crash is scored before any request is answered.
@@ -174,17 +177,20 @@ class Service:
             caller: the participant whose rollout it is; None for the operator.
 
         Raises:
-            Problem: ``not-found``: this verifier does not hold the task; ``season-closed``; ``malformed-request`` or
-                ``forbidden``: the caller cannot have what the order says; ``conflicting-task``: it has entered another
-                one this season; ``too-many-rollouts``; ``storage-exhausted``.
+            Problem: ``not-found``: this verifier does not hold the task; ``season-closed``; ``fold-retired``: a season
+                has told of its hidden data; ``malformed-request`` or ``forbidden``: the caller cannot have what the
+                order says; ``conflicting-task``: it has entered another one this season; ``too-many-rollouts``;
+                ``storage-exhausted``.
             VerifierError: the hidden data cannot be drawn; no rollout was created.
         """
-        season = self.members.require_open_season()
+        season = self.seasons.require_open()
         task = self.tasks.get(order.task)
         if task is None:
             raise Problem(
                 "not-found", f"No task {order.task[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}."
             )
+        if caller is not None and not caller.operator:
+            self.seasons.require_untold(task)
         # Before anything is awaited: the token's time runs from the request, not from the end of the preparations.
         now, owner = now_ns(), (caller or self.members.operator).name
         hidden = await self._creation.require(order, task, caller)
@@ -207,7 +213,7 @@ class Service:
     async def file_agents(self, digests: Sequence[str], caller: Caller) -> int:
         """Write which agents a caller has, before it runs them; returns how many are new.
 
-        See :mod:`openfingym_verifier.exposure`.
+        See :mod:`openfingym_verifier.past_showings`.
 
         Args:
             digests: digests of the agents, as their rollouts will state them.
@@ -326,19 +332,18 @@ class Service:
         assert rollout.result is not None, "only a finished rollout has a result"
         return disclosed(rollout.result, rollout.disclosure)
 
-    async def close_season(self) -> SeasonRecord:
-        """End the season, and release the latest of the results that are held.
+    async def close_season(self) -> None:
+        """End the season, and tell what was entered in it.
 
         Raises:
             Problem: ``season-closed``: the season is closed already.
         """
-        released = await self.members.close_season()
-        self._rations.release(released)
+        closing = await self.seasons.close()
+        self.rations.release(closing.released)
         # The ledger says so already; a rollout in memory mirrors its row and must not go on holding the result back.
-        for result in released:
+        for result in closing.released:
             if (rollout := self._rollouts.known(result.rollout_id)) is not None:
                 rollout.disclosure = "rounded"
-        return self.members.season
 
     async def in_pool(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Run something that blocks, off the event loop."""

@@ -21,6 +21,8 @@ CREATED = ("task", "task_digest", "agent", "seed", "budget", "expires_ns", "prin
 """Columns of a rollout that its first entry states under the same names."""
 ORDERS = frozenset({"session", "questions"})
 """Columns of a rollout that hold JSON, or nothing where the entry does not speak of them."""
+IN_JSON = ORDERS | {"reused"}
+"""Columns that hold JSON."""
 KEYS: Mapping[str, tuple[str, ...]] = {
     "rollouts": ("id",),
     "submissions": ("rollout_id", "n"),
@@ -28,9 +30,11 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "participants": ("name",),
     "seasons": ("name",),
     "agents": ("principal", "digest"),
+    "entries": ("rollout_id",),
+    "retired": ("fold",),
 }
 """Tables, and the columns that their rows are known by."""
-LARGE = frozenset({"result", "feedback"})
+LARGE = frozenset({"result", "feedback", "board"})
 """Columns that are compared by their digests."""
 
 Row = dict[str, Any]
@@ -41,6 +45,8 @@ class Statements:
 
     def __init__(self) -> None:
         self._rows: defaultdict[str, dict[tuple[object, ...], Row]] = defaultdict(dict)
+        self._committed: dict[str, Mapping[str, Any]] = {}
+        """The entry of each rollout's end, with what it commits to."""
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Record what one entry states."""
@@ -49,15 +55,7 @@ class Statements:
         row = self._rows["rollouts"].get((rollout,), {})
         match entry:
             case {"event": "rollout-created"}:
-                stated = {name: entry[name] for name in (*CREATED, "tape_commitment") if name in entry}
-                created = {"created_ns": at_ns, "accepted": 0, "rejected": 0}
-                created |= {name: entry.get(name) for name in ORDERS}
-                # An entry that does not speak of them is of a rollout on the task as it is.
-                created |= {"split": entry.get("split", "test"), "instance": entry.get("instance")}
-                created |= {name: entry.get(name) for name in ("question_range", "agent_digest")}
-                if (digest := entry.get("agent_digest")) is not None:
-                    self._file(entry["principal"], [digest], at_ns)
-                self._rows["rollouts"][rollout,] = {**stated, **created}
+                self._create(entry)
             case {"event": "agents-filed", "principal": principal, "agents": digests}:
                 self._file(principal, digests, at_ns)
             case {"event": "accepted", "submission": n}:
@@ -74,16 +72,44 @@ class Statements:
                 self._rows["episodes"][rollout, n] = {"started_ns": at_ns}
             case {"event": "finalized", "disclosure": disclosure}:
                 row["disclosure"] = disclosure
+                self._committed[rollout] = entry
+            case {"event": "released", "disclosure": disclosure}:
+                ended = self._committed.get(rollout, {})
+                if (entry.get("result"), entry.get("told")) != (ended.get("result"), ended.get("told")):
+                    raise VerifierError(f"rollout {rollout} was told another result than the one it ended with")
+                row["disclosure"] = disclosure
+            case {"event": "entered", "primary": primary}:
+                entries = self._rows["entries"]
+                if "instead" in entry:
+                    entries.setdefault((entry["instead"],), {})["is_primary"] = 0
+                entries[rollout,] = {"is_primary": int(primary), "filed_ns": at_ns}
             case {"event": "participant-added", "participant": name}:
                 # The first versions did not write the digest of the key.
-                digest = {"key_digest": entry["key"]} if "key" in entry else {}
-                self._rows["participants"][name,] = {"created_ns": at_ns, "revoked_ns": None, **digest}
+                stated = {"key_digest": entry["key"]} if "key" in entry else {}
+                stated |= {"organisation": entry.get("organisation")}
+                self._rows["participants"][name,] = {"created_ns": at_ns, "revoked_ns": None, **stated}
             case {"event": "participant-revoked", "participant": name}:
                 self._rows["participants"].setdefault((name,), {})["revoked_ns"] = at_ns
             case {"event": "season-opened", "season": name}:
-                self._rows["seasons"][name,] = {"opened_ns": at_ns, "closed_ns": None}
+                # The first versions had one kind of season.
+                stated = {"kind": entry.get("kind", "disclosing"), "reused": entry.get("reused", [])}
+                self._rows["seasons"][name,] = {"opened_ns": at_ns, "closed_ns": None, **stated}
             case {"event": "season-closed", "season": name}:
                 self._rows["seasons"].setdefault((name,), {})["closed_ns"] = at_ns
+                for fold, task in entry.get("retired", {}).items():
+                    self._rows["retired"][fold,] = {"task": task, "season": name}
+
+    def _create(self, entry: Mapping[str, Any]) -> None:
+        """Record that a rollout was created, and with it that its agent was filed."""
+        stated = {name: entry[name] for name in (*CREATED, "tape_commitment") if name in entry}
+        created = {"created_ns": entry.get("at_ns"), "accepted": 0, "rejected": 0}
+        created |= {name: entry.get(name) for name in ORDERS}
+        # An entry that does not speak of them is of a rollout on the task as it is.
+        created |= {"split": entry.get("split", "test"), "instance": entry.get("instance")}
+        created |= {name: entry.get(name) for name in ("question_range", "agent_digest")}
+        if (digest := entry.get("agent_digest")) is not None:
+            self._file(entry["principal"], [digest], entry.get("at_ns"))
+        self._rows["rollouts"][entry["rollout"],] = {**stated, **created}
 
     def _file(self, principal: str, digests: Iterable[str], at_ns: object) -> None:
         """Record that agents were filed; the first time counts."""
@@ -124,7 +150,7 @@ class Statements:
 
 def _same(name: str, stored: object, stated: object) -> bool:
     """Whether a column holds what the log states of it."""
-    if name in ORDERS:
+    if name in IN_JSON:
         return (None if stored is None else json.loads(str(stored))) == stated
     # A result that was held is released when its season is closed.
     return stored == stated or (name, stated, stored) == ("disclosure", "held", "rounded")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from openfingym.digests import sha256_of, sha256_of_json
 from openfingym.errors import DataError, TaskError, UsageError, VerifierError
 from openfingym.held_out import of_dataset
 from openfingym.kinds import (
@@ -166,6 +167,11 @@ class HiddenTask:
     def shape(self) -> tuple[int, ...]:
         """Shape of a submission."""
         return self.manifest.submission_shape
+
+    @functools.cached_property
+    def fold_digest(self) -> str:
+        """SHA-256 of the hidden arrays, which are the same in a package that is built again over them."""
+        return sha256_of_json({name: sha256_of(self.hidden[name].tobytes()) for name in self.hidden})
 
     @property
     def tape_of_its_own(self) -> bool:

@@ -930,6 +930,7 @@ COMMANDS: Mapping[str, Command] = {
                 "verifiers.address.VerifierAddress location='zzaddress'",
                 "verifiers.address.token_of_environment location='zzaddress'",
             ),
+            "--organisation acme": ("verifiers.address.VerifierAddress.connect.add_participant 1='acme'",),
             "--json": ("={'name': 'ann', 'key': <verifiers.address.VerifierAddress.connect.add_participant>}",),
         },
     ),
@@ -952,6 +953,27 @@ COMMANDS: Mapping[str, Command] = {
             ),
         },
     ),
+    "verifier enter": Command(
+        "verifier enter r1 --verifier http://127.0.0.1:9",
+        {
+            "--primary": ("verifiers.address.VerifierAddress.connect.enter primary=True",),
+            "--verifier zzaddress": (
+                "verifiers.address.VerifierAddress location='zzaddress'",
+                "verifiers.address.token_of_environment location='zzaddress'",
+            ),
+            "--json": ("cli.render.print_json value=<verifiers.address.VerifierAddress.connect.enter>",),
+        },
+    ),
+    "verifier season board": Command(
+        "verifier season board 1 --verifier http://127.0.0.1:9",
+        {
+            "--verifier zzaddress": (
+                "verifiers.address.VerifierAddress location='zzaddress'",
+                "verifiers.address.token_of_environment location='zzaddress'",
+            ),
+            "--json": ("cli.render.print_json value=<verifiers.address.VerifierAddress.connect.board>",),
+        },
+    ),
     "verifier season close": Command(
         "verifier season close --verifier http://127.0.0.1:9",
         {
@@ -969,6 +991,8 @@ COMMANDS: Mapping[str, Command] = {
                 "verifiers.address.VerifierAddress location='zzaddress'",
                 "verifiers.address.token_of_environment location='zzaddress'",
             ),
+            "--disclosing": ("verifiers.address.VerifierAddress.connect.open_season kind='disclosing'",),
+            "--reuse tiny": ("verifiers.address.VerifierAddress.connect.open_season reuse=('tiny',)",),
             "--json": ("cli.render.print_json value=<verifiers.address.VerifierAddress.connect.open_season>",),
         },
     ),

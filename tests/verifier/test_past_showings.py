@@ -26,7 +26,7 @@ TASK = "forecasts"
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> BuiltPackage:
     """Forecasts of one series, from a file: every rollout has the same hidden windows."""
-    folder = tmp_path_factory.mktemp("exposure")
+    folder = tmp_path_factory.mktemp("showings")
     task = write_task(
         folder,
         TASK,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Exposure:
+class ShownBefore:
     """What a rollout's party had been shown of its hidden data."""
 
     shown_before: int = 0
@@ -48,7 +48,7 @@ def shipped_digests() -> frozenset[str]:
     return frozenset(map(agent_digest, programs))
 
 
-class Exposures:
+class PastShowings:
     """Says what parties had been shown, by the ledger of one verifier."""
 
     def __init__(self, ledger: Ledger, tasks: Iterable[HiddenTask], threads: Executor) -> None:
@@ -56,7 +56,7 @@ class Exposures:
         self._tasks = tuple(tasks)
         self._threads = threads
 
-    async def of(self, rollout: RolloutRow, task: HiddenTask) -> Exposure:
+    async def of(self, rollout: RolloutRow, task: HiddenTask) -> ShownBefore:
         """What the party of a rollout that ends now had been shown of its hidden data.
 
         Args:
@@ -65,18 +65,18 @@ class Exposures:
         """
         # What nobody sees the outcomes of, before it is scored, cannot be replayed; nor can what one rollout alone has.
         if not task.sequential or task.split != "test" or rollout.tape != "given" or rollout.questions is not None:
-            return Exposure()
+            return ShownBefore()
         if rollout.session is not None and rollout.session.get("tape") is None:
-            return Exposure()
+            return ShownBefore()
         return await in_threads(self._threads, self._read, rollout, task.sources)
 
-    def _read(self, rollout: RolloutRow, sources: frozenset[str]) -> Exposure:
+    def _read(self, rollout: RolloutRow, sources: frozenset[str]) -> ShownBefore:
         same = [task.name for task in self._tasks if task.sources & sources]
         count, first_ns = self._ledger.shown(rollout, same)
         if first_ns is None or rollout.policy == "local":
-            return Exposure(count)
+            return ShownBefore(count)
         if rollout.agent_digest in shipped_digests():
-            return Exposure(count)
+            return ShownBefore(count)
         # An agent that its caller does not name may be made by what was shown up to now.
         filed_ns = self._ledger.filed(rollout.principal).get(rollout.agent_digest or "")
-        return Exposure(count, replayed=filed_ns is None or filed_ns > first_ns)
+        return ShownBefore(count, replayed=filed_ns is None or filed_ns > first_ns)
