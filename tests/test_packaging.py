@@ -62,7 +62,7 @@ def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
     assert len(templates) >= 6
     assert templates <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
-    assert wheel.stat().st_size < 8_000_000, "the bundled vault takes half of it"
+    assert wheel.stat().st_size < 8_300_000, "the bundled vault takes half of it"
 
 
 def test_the_sdist_holds_only_the_project(built: Path) -> None:
@@ -119,7 +119,7 @@ def test_the_wheel_works_without_a_checkout(built: Path, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     count, _, shape = done.stdout.strip().partition(" ")
     assert int(count) >= 5
-    assert shape == "(40, 5, 6)"
+    assert shape == "(193, 5, 6)"
     options = ["--tasks", "treasury-forecast", "--agent", "naive", "--backend", "inline", "--out", "run", "--json"]
     command = [python.with_name("openfingym"), "rollout", *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)

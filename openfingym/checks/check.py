@@ -18,7 +18,7 @@ from openfingym.checks.calendars import cautions, check_calendar
 from openfingym.checks.finding import FailedCheckError, Finding, Progress, run, silent
 from openfingym.checks.hidden import features, independence, leak_search
 from openfingym.checks.look_ahead import look_ahead
-from openfingym.kinds import Blocks, Material, is_sequential, kind_of, score_fold, walks
+from openfingym.kinds import Blocks, Material, asks_questions, is_sequential, kind_of, score_fold, walks
 from openfingym.kinds.walk import Walk
 from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
@@ -148,7 +148,7 @@ def _findings(task: Task, folder: Path, progress: Progress) -> Iterator[Finding]
         "features": lambda: features(package, hidden),
         "ordering": lambda: _ordering(package, hidden, oracle, progress),
     }
-    if task.spec.contract.kind == "qa":
+    if asks_questions(task.spec.contract):
         from openfingym.checks.tools import unanswered_truths
 
         checks["tools"] = lambda: unanswered_truths(package, hidden, lambda text: progress(f"tools: {text}"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from openfingym.data import dataset_info
 from openfingym.data.instruments import instrument
 from openfingym.errors import OpenFinGymError
-from openfingym.held_out import DATED, exposure_by_times, exposure_of
+from openfingym.kinds.exposing import exposure_by_times, exposure_of, is_dated
 
 if TYPE_CHECKING:
     from openfingym.kinds import Array
@@ -29,7 +29,7 @@ def exposure_of_package(package: BuiltPackage, hidden: Mapping[str, Array]) -> E
     with contextlib.suppress(OpenFinGymError):
         stated = [name for name in contract["arrays"] if name.endswith("_times")]
         # Before anything is loaded: an author's data are not on the verifier's machine.
-        if package.manifest.data_kind == "real" and task.spec.contract.kind in DATED and "train_times" in stated:
+        if package.manifest.data_kind == "real" and is_dated(task) and "train_times" in stated:
             name, own = task.spec.dataset.name, package.manifest.dataset_digest
             named = partial(instrument, dataset_info(name)) if name else partial(instrument, None, own=own)
             arrays = {**{each: package.array(each) for each in stated}, **hidden}

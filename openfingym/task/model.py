@@ -8,6 +8,7 @@ otherwise silently change a score.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -106,6 +107,14 @@ class Split(Section):
     """Channels that are scaled; none for all."""
 
     _lists = field_validator("log1p", "scaled", mode="before")(as_tuple)
+
+    @field_validator("public_from", "private_from", mode="before")
+    @classmethod
+    def _day(cls, value: object) -> object:
+        """A day that is written as text, as Harbor keeps it."""
+        with contextlib.suppress(ValueError):
+            return date.fromisoformat(value) if isinstance(value, str) else value
+        return value
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

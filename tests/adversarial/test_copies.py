@@ -44,7 +44,6 @@ NOT_FOUND = frozenset(
         ("exchange-generation", "spliced_joined, scaled_by_channel"),
         ("fbm-generation", "spliced, noisy"),
         ("lob-generation", "spliced, noisy"),
-        ("stock-ohlcv-generation", "spliced, noisy"),
     }
 )
 """Tasks and transformations that are accepted; whoever has one found takes it off the list."""

@@ -22,8 +22,9 @@ from openfingym.cli import cli
 from openfingym.data import Panel
 from openfingym.data.dataset import datasets
 from openfingym.data.instruments import instrument
-from openfingym.held_out import HELD_OUT, exposure_of, exposures, kept_apart, training_tasks
+from openfingym.held_out import HELD_OUT, exposures, kept_apart, training_tasks
 from openfingym.kinds import kind_of
+from openfingym.kinds.exposing import exposure_of
 from openfingym.kinds.qa_contract import qa_contract
 from openfingym.packages.build import build
 from openfingym.packages.exposure import exposure_of_package

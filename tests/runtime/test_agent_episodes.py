@@ -37,7 +37,7 @@ from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.log import verify_chain
 
 TASK = "equity-rolling-forecast"
-STEPS = 100
+STEPS, EPISODES = 100, 11
 TRANSPORTS = ["http", "websocket"]
 ROOT = Path(__file__).parents[2]
 
@@ -87,7 +87,7 @@ def predict(observation: dict[str, Any]) -> np.ndarray:
 def play(interface: Interface, transport: Any, episodes: int = 5) -> list[Any]:
     """What was seen, step by step."""
     env, seen = interface.make(transport=transport), []
-    while env.episodes_left > 5 - episodes:
+    while env.episodes_left > EPISODES - episodes:
         observation, info = env.reset(seed=1)
         seen.append((observation["bars"].tobytes(), info))
         done = False
@@ -115,7 +115,7 @@ def test_both_transports_see_and_score_the_same(begin: Any, client: VerifierClie
 def test_the_methods_of_a_gymnasium_environment(begin: Any, transport: Any) -> None:
     _, interface = begin()
     env = interface.make("public", transport)
-    assert (env.episodes_left, env.contract["kind"]) == (5, "rolling")
+    assert (env.episodes_left, env.contract["kind"]) == (EPISODES, "rolling")
     with pytest.raises(SubmissionRefused, match=r"reset\(\) first"):
         env.step(None)
     observation, info = env.reset()
@@ -135,9 +135,9 @@ def test_the_methods_of_a_gymnasium_environment(begin: Any, transport: Any) -> N
     for right in ({"predictions": np.zeros(3, np.float32)}, {"predictions": (np.float64(0.5), np.int64(0), 1)}, None):
         *_, info = env.step(right)
     assert info["step"] == 3
-    for number in range(5):
+    for number in range(EPISODES):
         _, info = env.reset(options={"fold": "private"})
-        assert (info["number"], env.episodes_left) == (number, 4 - number)
+        assert (info["number"], env.episodes_left) == (number, EPISODES - 1 - number)
     with pytest.raises(EpisodesExhausted) as exhausted:
         env.reset(options={"fold": "private"})
     assert exhausted.value.problem == "episodes-exhausted"
@@ -146,7 +146,7 @@ def test_the_methods_of_a_gymnasium_environment(begin: Any, transport: Any) -> N
     assert refused.value.problem == "malformed-request"
     env.close()
     _, info = env.reset()
-    assert (info["fold"], info["episode"]) == ("public", 7)
+    assert (info["fold"], info["episode"]) == ("public", EPISODES + 2)
     while info["steps_left"] != 0:
         *_, info = env.step(None)
     with pytest.raises(SubmissionRefused) as refused:

@@ -20,7 +20,7 @@ import numpy as np
 from openfingym_agent import SubmissionRefused
 
 env = interface.make(transport="TRANSPORT")
-assert env.episodes_left == 5
+assert env.episodes_left == 11
 env.reset(options={"fold": "public"})
 env.step(None)
 try:
@@ -57,7 +57,7 @@ def test_both_transports_from_inside(launcher: Launcher, tmp_path: Path) -> None
     for result in results.values():
         assert result.path is not None
         output = (result.path / "output.log").read_text()
-        assert (result.state, result.exit_code, result.submissions_accepted, result.budget) == ("scored", 0, 5, 5), (
+        assert (result.state, result.exit_code, result.submissions_accepted, result.budget) == ("scored", 0, 11, 11), (
             output
         )
         assert output.split() == ["malformed-action"]
@@ -66,7 +66,7 @@ def test_both_transports_from_inside(launcher: Launcher, tmp_path: Path) -> None
         outcomes.append(np.load(result.path / "submissions" / "1.npy"))
         events = [json.loads(line)["entry"]["event"] for line in (result.path / "log.jsonl").read_text().splitlines()]
         practice, private = ["episode-started", "stepped", "rejected"], ["episode-started", *["stepped"] * 100]
-        assert events == ["rollout-created", *practice, *private * 5, "played", "finalized"]
+        assert events == ["rollout-created", *practice, *private * 11, "played", "finalized"]
     assert results["http"].metrics == results["websocket"].metrics
     assert records[0] == records[1]
     np.testing.assert_array_equal(outcomes[0], outcomes[1])
@@ -77,7 +77,7 @@ def test_both_transports_from_inside(launcher: Launcher, tmp_path: Path) -> None
 
 def test_the_oracle_plays_from_the_host_and_is_best(launcher: Launcher) -> None:
     oracle, nop = (launcher.run(launcher.packages[0], resolve(name)) for name in ("oracle", "nop"))
-    assert (oracle.state, oracle.total, oracle.submissions_accepted) == ("scored", 0.0, 5)
+    assert (oracle.state, oracle.total, oracle.submissions_accepted) == ("scored", 0.0, 11)
     assert nop.state == "rejected"
     assert "no private episode was begun" in str(nop.reason)
     naive = launcher.run(

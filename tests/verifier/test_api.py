@@ -428,6 +428,8 @@ def test_openapi_describes_every_route(server: Any) -> None:
         ("GET", "/v1/season"),
         ("POST", "/v1/season"),
         ("POST", "/v1/season/close"),
+        ("GET", "/v1/season/{name}/board"),
+        ("POST", "/v1/rollouts/{rollout_id}/entry"),
         ("GET", "/v1/task"),
         ("GET", "/v1/rollout"),
         ("POST", "/v1/submissions"),

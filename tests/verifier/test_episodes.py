@@ -45,7 +45,7 @@ from openfingym_verifier.truth import load_tasks
 from tests.marks import SOCKETS_DROPPED
 
 TASK = "equity-rolling-forecast"
-STEPS, SYMBOLS, EPISODES = 100, 3, 5
+STEPS, SYMBOLS, PRACTICE, EPISODES = 100, 3, 5, 11
 LIVE = "ws://verifier/v1/episodes/live"
 pytestmark = SOCKETS_DROPPED
 
@@ -109,7 +109,7 @@ def test_what_is_scored_is_what_was_predicted(running: Any, package: BuiltPackag
     for number in range(EPISODES):
         seen = play(client, ticket.token, values[number])
         assert [(s.episode, s.fold, s.number, s.episodes_left) for s in seen] == [
-            (number + 1, "private", number, 4 - number)
+            (number + 1, "private", number, EPISODES - 1 - number)
         ] * (STEPS + 1)
         assert [s.step for s in seen] == list(range(STEPS + 1))
         assert [s.done for s in seen] == [False] * STEPS + [True]
@@ -125,7 +125,9 @@ def test_what_is_scored_is_what_was_predicted(running: Any, package: BuiltPackag
     )
     expected = score_fold(spec.contract, spec.scoring, folds[1], kept)
     assert (result.state, result.total, result.metrics) == ("scored", expected.total, dict(expected.metrics))
-    assert (result.submissions_accepted, result.submissions_rejected, result.budget, result.flags) == (5, 0, 5, ())
+    assert (result.submissions_accepted, result.submissions_rejected, result.budget, result.flags) == (
+        *(EPISODES, 0, EPISODES, ()),
+    )
     low, high = result.relative_interval
     assert low < result.relative_total < high
     assert set(result.standard_errors) == set(result.metrics)
@@ -172,7 +174,7 @@ class Model:
 
     def __init__(self, client: VerifierClient, token: str, seed: int) -> None:
         self.client, self.token, self.random = client, token, np.random.default_rng(seed)
-        self.kept = np.zeros((2 * EPISODES, STEPS, SYMBOLS))
+        self.kept = np.zeros((PRACTICE + EPISODES, STEPS, SYMBOLS))
         self.first = self.at = EpisodeStep(0, "private", 0, EPISODES, 0, {}, 0.0, False, False, {})
         self.last: object = None
         self.begun = {"private": 0, "public": 0}
@@ -190,9 +192,12 @@ class Model:
             assert refused(self.client.start_episode, self.token, fold) == "episodes-exhausted"
             return
         self.first = self.at = self.client.start_episode(self.token, fold, idempotency_key=f"key-{count}")
-        assert (self.at.episode, self.at.number) == (count + 1, self.begun[fold] % EPISODES)
+        assert (self.at.episode, self.at.number) == (
+            count + 1,
+            self.begun[fold] % (PRACTICE if fold == "public" else EPISODES),
+        )
         self.begun[fold] += 1
-        self.kept[self.at.number + EPISODES * (fold == "private")] = 0.0
+        self.kept[self.at.number + PRACTICE * (fold == "private")] = 0.0
 
     def start_again(self) -> None:
         key = f"key-{sum(self.begun.values()) - 1}"
@@ -203,7 +208,7 @@ class Model:
         self.at, self.last = self.step(0, 1, action), action
         assert self.at.step == expected
         if action is not None:
-            self.kept[self.at.number + EPISODES * (self.at.fold == "private"), self.at.step - 1] = action["predictions"]
+            self.kept[self.at.number + PRACTICE * (self.at.fold == "private"), self.at.step - 1] = action["predictions"]
 
     def repeat(self) -> None:
         if self.at.step:
@@ -301,9 +306,10 @@ def test_kill_9_in_an_episode_changes_nothing(
     with process.client() as client:
         for k in range(61, STEPS + 1):
             client.step(ticket.token, 5, k, act(values[3][k - 1]))
-        play(client, ticket.token, values[4])
+        for rest in values[4:]:
+            play(client, ticket.token, rest)
         result = client.finalize(ticket.rollout_id)
-        np.testing.assert_array_equal(client.submission(ticket.rollout_id, 1)[EPISODES:], values)
+        np.testing.assert_array_equal(client.submission(ticket.rollout_id, 1)[PRACTICE:], values)
     trajectory = [(s.observation, s.reward, s.done) for s in (*before, *after)]
     assert trajectory == [(s.observation, s.reward, s.done) for s in expected[1]]
     same = running.client.finalize(undisturbed.rollout_id)
@@ -383,8 +389,8 @@ def test_ending_in_the_middle_and_ending_without_an_episode(running: Any) -> Non
     play(client, ticket.token, values[0])
     play(client, ticket.token, values[1], until=10)
     result = client.finalize(ticket.rollout_id)
-    assert (result.state, result.submissions_accepted, result.budget) == ("scored", 2, 5)
-    kept = client.submission(ticket.rollout_id, 1)[EPISODES:]
+    assert (result.state, result.submissions_accepted, result.budget) == ("scored", 2, EPISODES)
+    kept = client.submission(ticket.rollout_id, 1)[PRACTICE:]
     np.testing.assert_array_equal(kept[1, :10], values[1, :10])
     assert not kept[1, 10:].any()
     assert not kept[2:].any()
@@ -404,7 +410,8 @@ def test_ending_in_the_middle_and_ending_without_an_episode(running: Any) -> Non
         nothing.reason
     )
     status = client.rollout_status(ticket.rollout_id)
-    assert (status.state, status.remaining, [s.submission for s in status.submissions]) == ("scored", 3, [1])
+    assert (status.state, status.remaining) == ("scored", EPISODES - 2)
+    assert [s.submission for s in status.submissions] == [1]
 
 
 DEEP = b"[" * 100_000 + b"]" * 100_000

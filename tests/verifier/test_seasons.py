@@ -325,7 +325,7 @@ def test_a_season_of_an_earlier_version_is_disclosing_and_its_log_still_holds(
             "DROP TABLE retired",
         ):
             connection.execute(statement)
-        connection.execute("PRAGMA user_version = 10")
+        connection.execute("PRAGMA user_version = 11")
     with EmbeddedVerifier.start([packages[TASK]], state, policy="strict") as running:
         with VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator:
             assert (operator.season().name, operator.season().kind) == ("1", "disclosing")

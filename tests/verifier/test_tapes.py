@@ -257,7 +257,7 @@ def test_the_same_key_and_rollout_make_the_same_tape(built: dict[str, BuiltPacka
             service.tapes.drawn_here(row.__class__(**{**row.__dict__, "id": "r0"}), tasks[FORECAST])
     assert first is not again
     assert first.hidden["targets"].tobytes() == again.hidden["targets"].tobytes()
-    assert first.data["test_inputs"].tobytes() == again.data["test_inputs"].tobytes()
+    assert first.hidden["test_inputs"].tobytes() == again.hidden["test_inputs"].tobytes()
     assert not np.array_equal(first.hidden["targets"], other.hidden["targets"])
     assert len({first.identity, other.identity, FORECAST}) == 3
     assert first.grader.baseline_score().total != other.grader.baseline_score().total

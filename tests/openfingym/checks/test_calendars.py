@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pandas as pd
 import pytest
@@ -121,7 +122,9 @@ def test_the_windows_of_a_task_are_of_the_days_that_its_calendar_says_and_no_few
     source, calendar = kind.load(task), calendar_of(task)
     assert calendar is not None
     material = kind.shape(task, source)
-    assert material.n_private >= BEFORE[name][3]
+    # Windows to generate share no row with each other, and the bars of Microsoft end in 2013: two are missing.
+    fewer = 2 if name == "stock-ohlcv-generation" else 0
+    assert material.n_private >= BEFORE[name][3] - fewer
     arrays = {**material.public, **material.hidden}
     if "private_times" in arrays:
         train, public, private = (arrays[f"{part}_times"] for part in ("train", "public", "private"))
@@ -280,9 +283,14 @@ def test_a_bundled_task_that_differs_fails_and_an_own_one_is_told() -> None:
     assert cautions(wrong) == ()
 
 
-def test_a_scaffold_of_bars_passes_and_says_what_it_shows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_scaffold_of_bars_passes_and_says_what_it_shows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Other tests list what is registered, in this process.
+    monkeypatch.setattr(catalog, "_registered", [])
     folder = new_task("my-bars", tmp_path, "rolling")
     assert "my-bars shows 2008-04-01 to" in check_calendar(load_task(folder))
     with caplog.at_level(logging.WARNING, "openfingym"):
         openfingym.register(folder)
     assert "my-bars shows days of" in caplog.text
+    del gymnasium.registry["openfingym/my-bars-v0"]

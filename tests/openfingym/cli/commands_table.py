@@ -76,7 +76,7 @@ COMMANDS: Mapping[str, Command] = {
         "tasks",
         {
             "--family questions": ("cli.render.print_table rows=[]",),
-            "--json": ("cli.render.print_json value=[<catalog.survey[][].to_dict>]",),
+            "--json": ("cli.render.print_json value=[<catalog.survey[][].to_dict?>]",),
         },
     ),
     "task build": Command(
@@ -128,7 +128,7 @@ COMMANDS: Mapping[str, Command] = {
         "task list",
         {
             "--family questions": ("cli.render.print_table rows=[]",),
-            "--json": ("cli.render.print_json value=[<catalog.survey[][].to_dict>]",),
+            "--json": ("cli.render.print_json value=[<catalog.survey[][].to_dict?>]",),
         },
     ),
     "task new": Command(
@@ -136,10 +136,7 @@ COMMANDS: Mapping[str, Command] = {
         {
             "--kind zzkind": ("packages.scaffold.new_task kind='zzkind'",),
             "--like zzlike": ("catalog.load_task name='zzlike'",),
-            "--from new": (
-                "kinds.start.Given files=(('new'),)",
-                "task.model.Task.read folder=<packages.scaffold.new_task>",
-            ),
+            "--from new": ("kinds.start.Given files=(('new'),)",),
             "--to folder": ("packages.scaffold.new_task parent=folder",),
         },
         {

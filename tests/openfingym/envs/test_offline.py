@@ -65,8 +65,8 @@ def test_a_run_is_a_dataset(runs: dict[str, Path], local: Path) -> None:
     none = CliRunner().invoke(cli, [*arguments[:3], "--name", "equity-trading/none-v0", "--task", "fx-forecast"])
     assert "no run of 'fx-forecast' in" in str(none.exception)
     dataset = minari.load_dataset(name)
-    assert (told["episodes"], told["steps"], told["data_kind"]) == (4, 800, "real")
-    assert (dataset.total_episodes, dataset.total_steps) == (4, 800)
+    assert (told["episodes"], told["steps"], told["data_kind"]) == (5, 1000, "real")
+    assert (dataset.total_episodes, dataset.total_steps) == (5, 1000)
     assert dataset.storage.metadata["author"] == {"me"}
     assert "bokeh" in dataset.storage.metadata["licence"]
     assert gymnasium.make(dataset.env_spec).observation_space.shape == dataset.observation_space.shape

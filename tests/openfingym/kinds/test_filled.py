@@ -232,7 +232,7 @@ def test_instances_hide_no_filled_training_value(kind: str, tmp_path: Path) -> N
     returns = np.log(table).diff()
     rows = {time: row for row, time in enumerate(pd.to_datetime(table.index))}
     unknown = left_out = 0
-    for index, split in itertools.product(range(3), get_args(InstanceSplit)):
+    for index, split in itertools.product(range(12 if kind == "curves" else 3), get_args(InstanceSplit)):
         instance = instance_of(data, split, index)
         material, facts = instance.material, instance.material.facts
         full = instance_of(whole, split, index).material

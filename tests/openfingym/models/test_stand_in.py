@@ -89,7 +89,7 @@ def _shortened(kind: str, where: Path) -> Task:
     shutil.copytree(load_task(TASKS[kind]).folder, folder)
     path = folder / "task.toml"
     text, changed = re.subn(
-        r"train = \S+\npublic = \S+\nprivate = \S+",
+        r"(?:train = \S+\npublic = \S+\nprivate = \S+|public_from = \S+\nprivate_from = \S+)",
         "train = 0.8\npublic = 0.1\nprivate = 0.1",
         path.read_text(encoding="utf-8"),
     )

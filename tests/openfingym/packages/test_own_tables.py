@@ -405,7 +405,7 @@ def test_a_copy_whose_data_is_too_little_says_how_much_is_enough(tmp_path: Path)
     options = ["--like", "equity-trading", "--from", str(path), "--to", str(tmp_path)]
     run = CliRunner().invoke(cli, ["task", "new", "mine", *options])
     assert isinstance(run.exception, TaskError)
-    assert "1395 rows are enough" in str(run.exception)
+    assert "1767 rows are enough" in str(run.exception)
     assert not (tmp_path / "mine").exists()
     run = CliRunner().invoke(cli, ["task", "new", "mine", "--like", "equity-trading"])
     assert "add --from FILE" in str(run.exception)

@@ -12,7 +12,7 @@ from openfingym.errors import TaskError
 from openfingym.task import Task, parse_task_file
 
 PATH = Path("task.toml")
-DAYS = "public_from = 2015-07-31\nprivate_from = 2017-08-11"
+DAYS = 'public_from = "2015-07-31"\nprivate_from = "2017-08-11"'
 SPLIT = "[metadata.openfingym.split]\ntrain = 0.5\npublic = 0.25\nprivate = 0.25\nembargo = 1\n\n"
 
 
@@ -48,12 +48,12 @@ MISTAKES = {
     "metric twice": ('name = "rmse"', 'name = "mae"', ["scoring", "listed twice"]),
     "split": (DAYS, "train = 0.90\npublic = 0.15\nprivate = 0.15", ["split", "must be 1", "1.2"]),
     "split by days in order": (
-        "public_from = 2015-07-31",
-        "public_from = 2017-08-11",
+        'public_from = "2015-07-31"',
+        'public_from = "2017-08-11"',
         ["split", "public_from must be a day before private_from, found 2017-08-11 and 2017-08-11"],
     ),
     "split by half of the days": (
-        "private_from = 2017-08-11\n",
+        'private_from = "2017-08-11"\n',
         "",
         [
             "split: needs train, public, private (shares of the rows), or public_from and private_from",
@@ -61,14 +61,14 @@ MISTAKES = {
         ],
     ),
     "split by shares and days": (
-        "public_from = 2015-07-31",
-        "public_from = 2015-07-31\ntrain = 0.7",
+        'public_from = "2015-07-31"',
+        'public_from = "2015-07-31"\ntrain = 0.7',
         ["split: needs train, public, private", "found train, public_from, private_from"],
     ),
     "no split": (DAYS, "", ["split: needs train, public, private", "found none of them"]),
     "split by a moment": (
-        "public_from = 2015-07-31",
-        "public_from = 2015-07-31T12:00:00",
+        'public_from = "2015-07-31"',
+        'public_from = "2015-07-31T12:00:00"',
         ["split.public_from", "date"],
     ),
     "embargo below horizon": ("embargo = 5", "embargo = 4", ["split.embargo", "at least contract.horizon (5)"]),

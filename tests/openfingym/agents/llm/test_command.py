@@ -81,12 +81,12 @@ def test_half_a_character_that_it_says_can_be_kept(play: Play) -> None:
 
 def test_it_steps(play: Play) -> None:
     program = (
-        'assert "Episode 1 of 4" in call("start_episode")["text"]\nwhile not call("step", action=None, '
+        'assert "Episode 1 of 5" in call("start_episode")["text"]\nwhile not call("step", action=None, '
         'wait=500)["complete"]: pass\n'
     )
     left = play(_command(program), kind="trading")
     assert left.result.state == "scored", left.result.reason
-    assert len(left.record.rewards) == 800
+    assert len(left.record.rewards) == 1000
 
 
 @pytest.mark.parametrize(

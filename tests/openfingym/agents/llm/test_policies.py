@@ -44,8 +44,8 @@ def test_the_competent_one_gets_a_score(agent: str, kind: str, play: Play) -> No
     assert left.result.relative_total < (1.5 if kind == "trading" else 1.0)
     assert left.result.ended_by == ("exit" if agent == "oneshot" else "finished")
     if kind == "trading":
-        assert left.result.submissions_accepted == 4, "every episode is played"
-        assert len(left.record.rewards) == (800 if agent == "react" else 0)
+        assert left.result.submissions_accepted == 5, "every episode is played"
+        assert len(left.record.rewards) == (1000 if agent == "react" else 0)
     else:
         assert "interface" in (left.folder / "program.py").read_text(encoding="utf-8")
 

@@ -80,13 +80,13 @@ def test_several_calls_in_one_message(talk: Talk) -> None:
             ("step", {"action": '{"weights": [0, 0, 0]}', "wait": 3}),
         ],
         [("step", {"action": {"weights": [9]}}), ("step", {"action": None, "wait": "long"})],
-        [("step", {"action": None, "wait": 10_000})] * 4,
+        [("step", {"action": None, "wait": 10_000})] * 5,
     )
     played = talk("react", model)
-    assert (played.ending.how, len(played.rewards), played.failure) == ("finished", 800, None)
+    assert (played.ending.how, len(played.rewards), played.failure) == ("finished", 1000, None)
     begun, first, refused, _ = (turn for turn in played.turns if turn.role == "assistant")
     assert [call.failed for call in begun.tool_calls] == [True, False, True]
-    assert "Episode 1 of 4 begins" in str(begun.tool_calls[1].result)
+    assert "Episode 1 of 5 begins" in str(begun.tool_calls[1].result)
     assert "under way" in str(begun.tool_calls[2].result)
     assert [call.failed for call in first.tool_calls] == [False, True, True, False]
     assert "There is no tool 'fly'" in str(first.tool_calls[1].result)
@@ -195,7 +195,7 @@ def test_tools_as_text(play: Play) -> None:
         left = play(agent, policy, kind)
         assert (left.result.state, left.result.ended_by) == ("scored", "finished"), left.result.reason
         called = [call.name for turn in left.record.messages for call in turn.tool_calls]
-        assert called == ["run_python"] * 3 or len(left.record.rewards) == 800
+        assert called == ["run_python"] * 3 or len(left.record.rewards) == 1000
 
 
 def test_the_example_runs_as_it_stands(tmp_path: Path, store_home: Path) -> None:

@@ -251,7 +251,7 @@ def test_sixty_real_stocks(site, client) -> None:
     source = kind.load(task)
     assert (source.channels, source.info.kind) == (task.spec.dataset.channels, "real")
     np.testing.assert_array_equal(source.values, closes)
-    assert kind.shape(task, source).n_private == 3 * 60
+    assert kind.shape(task, source).n_private == 9 * 60
     assert kind.channels(task) == 60
 
 
