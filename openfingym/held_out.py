@@ -96,7 +96,6 @@ def exposures(tasks: Iterable[str]) -> dict[str, Exposure | None]:
     """
     from openfingym import catalog
     from openfingym.catalog_cache import CatalogRows
-    from openfingym.kinds.exposing import exposure_of
     from openfingym.task.files import CONFIG, read_task_file
 
     cache = CatalogRows("exposures.json", ("suites", "vault", "kinds/exposing.py"))
@@ -107,9 +106,17 @@ def exposures(tasks: Iterable[str]) -> dict[str, Exposure | None]:
         with contextlib.suppress(OpenFinGymError):
             key = cache.key(folders[name], read_task_file(folders[name], CONFIG))
             kept = key and cache.get(key)
-            exposure = Exposure.of(kept) if kept else exposure_of(catalog.load_task(name))
+            exposure = Exposure.of(kept) if kept else _read(name)
             if key is not None and not kept:
                 cache.put(key, exposure.to_dict())
             found[name] = exposure
     cache.write()
     return found
+
+
+def _read(name: str) -> Exposure:
+    """What a task shows and hides; kinds are loaded here alone, because what was kept needs none of them."""
+    from openfingym import catalog
+    from openfingym.kinds.exposing import exposure_of
+
+    return exposure_of(catalog.load_task(name))
