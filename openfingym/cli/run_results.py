@@ -19,8 +19,8 @@ POLICIES = {
     (
         "strict",
         "held",
-    ): "policy: strict, season {season}: held until the season is closed; `openfingym verifier enter` enters a run, "
-    "and `openfingym verifier collect` fetches it then",
+    ): "policy: strict, season {season}: held until the season is closed; the first walk or episode of a task is "
+    "entered of itself, `openfingym verifier enter` enters an array, and `openfingym verifier collect` fetches it then",
     ("strict", "full"): "policy: strict, season {season}: shown as it was computed",
     ("local", "full"): "policy: local: shown as it was computed, to the user of the machine on which the labels lie",
 }

@@ -92,8 +92,9 @@ def show_board(name: str | None, address: str | None, as_json: bool) -> None:
 def enter(rollout: str, primary: bool, address: str | None, as_json: bool) -> None:
     """Enter ROLLOUT in its season, to be told its result at the close; needs a participant's key.
 
-    ROLLOUT is a run's folder or the id of a rollout. Up to three of a task can be entered, before anything of their
-    private fold is told; the primary one is ranked, and compared with the baseline among all primary entries.
+    ROLLOUT is a run's folder or the id of a rollout. Up to three of a task that is answered in one array can be
+    entered, before anything of their private fold is told; the primary one is ranked, and compared with the baseline
+    among all primary entries. Of a task that is walked through or played, the first rollout is the entry of itself.
     """
     rollout_id = _id_of(rollout)
     with client_of(address) as client:

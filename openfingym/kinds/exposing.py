@@ -23,8 +23,13 @@ def is_dated(task: Task) -> bool:
     return task.spec.contract.kind in DATED
 
 
-def exposure_of(task: Task) -> Exposure:
+def exposure_of(task: Task, *, own: str = "", given: bool = False) -> Exposure:
     """What a task shows and hides, from the data that it is built from.
+
+    Args:
+        task: the task.
+        own: digest of an author's own data, which may be known under other names; empty where it is not at hand.
+        given: whether to tell of its given tape, although rollouts may have data that are drawn anew.
 
     Raises:
         OpenFinGymError: its data cannot be loaded.
@@ -37,10 +42,10 @@ def exposure_of(task: Task) -> Exposure:
     if task.spec.contract.kind == "qa":
         return _of_questions(task)
     # Before anything is loaded: what is drawn anew was seen by nobody.
-    if (simulated := kind.data_kind(task) != "real") and kind.renewable(task):
+    if (simulated := kind.data_kind(task) != "real") and kind.renewable(task) and not given:
         return NOTHING
     if not is_dated(task) or simulated:
-        whole = {f"dataset {task.spec.dataset.name or task.name}": ALWAYS}
+        whole = {f"dataset {task.spec.dataset.name or own[:12] or task.name}": ALWAYS}
         return Exposure(whole, whole)
     source = kind.load(task)
     material = kind.shape(task, source)

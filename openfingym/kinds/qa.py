@@ -76,7 +76,6 @@ class QaKind(SequentialKind):
     naive_program = NAIVE
     takes_pulled = False
     has_twins = False
-    shows_outcomes = False
     slow_steps = True
     environment = "openfingym.envs.qa:QuestionEnv"
 

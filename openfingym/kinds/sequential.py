@@ -32,9 +32,6 @@ class SequentialKind(Kind):
     """Whether the private episode can be a session on a live market; see :mod:`openfingym.kinds.live`."""
     has_twins: ClassVar[bool] = True
     """Whether :meth:`twin` can resample hidden data that no simulator makes."""
-    shows_outcomes: ClassVar[bool] = True
-    """Whether an agent that plays an episode sees what it is worth. If not, a score discloses hidden data, and is
-    rationed as in a batch task."""
     slow_steps: ClassVar[bool] = False
     """Whether a step may take milliseconds, as a query does, so that the verifier takes it off its event loop."""
 

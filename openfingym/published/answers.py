@@ -49,7 +49,7 @@ def run_to_score(folder: Path) -> tuple[RolloutResult, Path]:
             f"{folder}: it was on {result.tape} hidden data, which nobody keeps; "
             "only runs on the package's own can be scored again"
         )
-    name = f"submissions/{result.submissions_accepted}.npy"
+    name = _counted(folder, result)
     try:
         # In a folder that somebody else wrote, the file may be a link out of it, or a pipe that never ends.
         os.close(opened(folder, name))
@@ -59,6 +59,15 @@ def run_to_score(folder: Path) -> tuple[RolloutResult, Path]:
             f"the run's state is {result.state}"
         ) from None
     return result, folder / name
+
+
+def _counted(folder: Path, result: RolloutResult) -> str:
+    """Name of the file with the submission that counted: the last one, before which a walk has those of practice."""
+    kept = (folder / "submissions").glob("*.npy")
+    numbers = [int(path.stem) for path in kept if path.stem.isascii() and path.stem.isdecimal()]
+    # Where nothing counted, what is there is practice.
+    counted = max(result.submissions_accepted, *numbers, 0) if result.submissions_accepted else 0
+    return f"submissions/{counted}.npy"
 
 
 def score_answer(

@@ -10,7 +10,7 @@ simulators are, do not count: nobody can have seen them elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from itertools import combinations
@@ -81,7 +81,11 @@ def _conflict(pair: tuple[str, str], known: Mapping[str, Exposure | None]) -> Co
     one, other = (known[name] for name in pair)
     if one is None or other is None:
         return None
-    met = {name: common for showing, hiding in ((one, other), (other, one)) for name, common in _met(showing, hiding)}
+    met = {
+        name: common
+        for showing, hiding in ((one, other), (other, one))
+        for name, common in _met(showing.shows, hiding.hides).items()
+    }
     if not met:
         return None
     return Conflict(
@@ -89,17 +93,29 @@ def _conflict(pair: tuple[str, str], known: Mapping[str, Exposure | None]) -> Co
     )
 
 
-def _met(showing: Exposure, hiding: Exposure) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The instruments of which one shows days that the other hides, with the first and last such day."""
-    for name in showing.shows.keys() & hiding.hides.keys():
+def is_told(hidden: Exposure, played: Exposure) -> bool:
+    """Whether whoever has played one task was shown something that another one hides.
+
+    Args:
+        hidden: exposure of the task that hides it.
+        played: exposure of the task that was played.
+    """
+    return any(_met(shown, hidden.hides) for shown in (played.shows, played.plays))
+
+
+def _met(shown: Mapping[str, Days], hidden: Mapping[str, Days]) -> dict[str, tuple[str, str]]:
+    """The instruments of which days are shown that are hidden elsewhere, with the first and last such day."""
+    found = {}
+    for name in shown.keys() & hidden.keys():
         common = [
             (max(first, begin), min(last, end))
-            for first, last in showing.shows[name]
-            for begin, end in hiding.hides[name]
+            for first, last in shown[name]
+            for begin, end in hidden[name]
             if max(first, begin) <= min(last, end)
         ]
         if common:
-            yield name, (common[0][0], common[-1][1])
+            found[name] = common[0][0], common[-1][1]
+    return found
 
 
 def group_of(task: str, found: Iterable[Conflict]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from openfingym import catalog
@@ -71,6 +72,21 @@ def test_a_participant_enters_one_task_of_a_conflict_group_a_season(built: list[
                 outcomes = list(threads.map(enter, ["finsearch", "treasury-forecast"] * 2))
         assert sorted(outcomes) == ["entered", "entered", "refused", "refused"]
         assert outcomes[:2] == outcomes[2:]
+
+
+def test_what_tools_showed_in_an_earlier_season_counts_as_shown(built: list[BuiltPackage], tmp_path: Path) -> None:
+    """Tools of one season serve what a task of the next one hides: an agent that is made in between is replayed."""
+    yields = next(one for one in built if one.manifest.name == "treasury-forecast")
+    with serving(built, tmp_path) as operator:
+        key = operator.add_participant("ann")
+        with VerifierClient(uds=operator.uds, admin_token=key) as ann:  # type: ignore[attr-defined]
+            ann.start_episode(ann.create_rollout("finsearch").token)
+            operator.close_season()
+            operator.open_season("2")
+            ticket = ann.create_rollout("treasury-forecast", agent_digest="ab" * 32)
+            ann.walk(ticket.token, np.zeros((yields.manifest.n_private, *yields.manifest.submission_shape[1:])))
+            ended = ann.finalize(ticket.rollout_id)
+    assert (ended.shown_before, ended.replayed) == (1, True)
 
 
 def test_under_the_local_policy_every_task_may_be_entered(built: list[BuiltPackage], tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_of_rollouts_that_see_their_outcomes_the_first_one_is_the_entry(package:
         ann.start_episode(early.token, "public")
         for ticket in (first, second):
             ann.start_episode(ticket.token)
-            with pytest.raises(VerifierError, match="whose private episode was begun first is the entry"):
+            with pytest.raises(VerifierError, match="whose private fold was begun first is the entry"):
                 ann.enter(ticket.rollout_id, primary=True)
         assert ann.finalize(second.rollout_id).state == "held"
         operator.close_season()

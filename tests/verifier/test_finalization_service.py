@@ -64,7 +64,7 @@ class World:
                 session_summary=lambda _rollout: {"venue": "v"},
                 forget_session=lambda _rollout: self.asked.append("no session"),
             ),
-            SimpleNamespace(of=note("shown", ShownBefore(2, replayed=True))),  # type: ignore[arg-type]
+            SimpleNamespace(of=note("shown", answers.get("shown", ShownBefore(2, replayed=True)))),  # type: ignore[arg-type]
         )
 
     def note(self, name: str, answer: object) -> Any:
@@ -104,7 +104,7 @@ class World:
     async def flags(self, row: Any, hidden: Any, values: Any, relative: float | None) -> list[str]:
         assert (row.id, hidden) == ("r", self.hidden)
         self.asked.append(("flags", values is not None, relative))
-        return ["probing"]
+        return self.answers.get("flags", ["probing"])
 
     def ration(self, row: Any, relative: float | None, *, read: bool) -> Told:
         self.asked.append(("ration", row.id, relative, read))
@@ -118,7 +118,7 @@ class World:
 
 
 def hidden(**stated: object) -> Any:
-    return task(**({"split": "test", "shows_outcomes": False, "tape_of_its_own": False} | stated))
+    return task(**({"split": "test", "tape_of_its_own": False} | stated))
 
 
 def test_the_last_submission_is_scored_told_and_written_in_this_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_the_last_submission_is_scored_told_and_written_in_this_order(monkeypatc
     steps = [step for step in world.asked if step not in {"baseline", ("private", 15.0)}]
     assert steps == [
         *("session ends", "tape", ("missing", 2), ("payload", 2), ("flags", True, 0.7), "shown"),
-        ("ration", "r", 0.9, True),
+        ("ration", "r", None, True),
         *("write", ("no tape", "r"), "no session"),
     ]
     result = world.written[0].result
@@ -147,6 +147,19 @@ def test_the_last_submission_is_scored_told_and_written_in_this_order(monkeypatc
         "r",
     )
     assert (one.result, one.disclosure, one.feedback) == ({"written": result}, "held", [{"mae": 1.0}, None])
+
+
+@pytest.mark.parametrize(
+    ("flags", "replayed", "surely"),
+    [([], False, 0.9), (["probing"], False, None), (["unexamined"], False, None), ([], True, None)],
+)
+def test_what_is_in_doubt_raises_no_ladder(
+    monkeypatch: pytest.MonkeyPatch, flags: list[str], replayed: bool, surely: float | None
+) -> None:
+    """A party that has seen the fold, or probes it, would hand all others a rung that only labels reach."""
+    world = World(monkeypatch, hidden(), flags=flags, shown=ShownBefore(1, replayed=replayed))
+    world.end(rollout(world.hidden))
+    assert ("ration", "r", surely, True) in world.asked
 
 
 def test_a_result_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,9 +217,8 @@ def test_where_nothing_was_accepted_nothing_is_scored(monkeypatch: pytest.Monkey
     assert one.feedback == []
 
 
-@pytest.mark.parametrize("shows", [False, True])
-def test_the_outcomes_of_episodes_are_one_submission(monkeypatch: pytest.MonkeyPatch, shows: bool) -> None:
-    world = World(monkeypatch, hidden(sequential=True, shows_outcomes=shows, tape_of_its_own=True))
+def test_the_outcomes_of_episodes_are_one_submission(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, hidden(sequential=True, tape_of_its_own=True), flags=[], shown=ShownBefore(2))
     one = rollout(world.hidden)
     one.progress = SimpleNamespace()  # type: ignore[assignment]
     world.end(one)

@@ -41,20 +41,20 @@ def test_what_is_surely_reached_is_beyond_the_sampling_error() -> None:
 
 def test_only_a_whole_step_above_the_top_raises_it() -> None:
     ladders = Ladders()
-    told = [ladders.answer("t", relative) for relative in (0.96, 0.94, 0.93, 0.901, 0.9, 0.94, None)]
+    told = [ladders.answer(["t"], relative) for relative in (0.96, 0.94, 0.93, 0.901, 0.9, 0.94, None)]
     assert [one and one.rung for one in told] == [None, 0.95, None, None, 0.9, None, None]
     assert [one and one.top for one in told] == [1.0, 0.95, 0.95, 0.95, 0.9, 0.9, 0.9]
-    other = ladders.answer("u", 0.94)
-    assert (other and other.rung, ladders.top("t")) == (0.95, 0.9), "a ladder for each fold"
+    other = ladders.answer(["u"], 0.94)
+    assert (other and other.rung, ladders.top(["t"])) == (0.95, 0.9), "a ladder for each fold"
 
 
 def test_after_so_many_answers_it_tells_nothing_more() -> None:
     ladders = Ladders([Climbed("t", LADDER_ANSWERS - 2, 0.8)])
-    ladders.count("t")
-    last = ladders.answer("t", 0.7)
+    ladders.count(["t"])
+    last = ladders.answer(["t"], 0.7)
     assert (last and last.rung, last and last.answers) == (0.7, LADDER_ANSWERS)
-    assert ladders.answer("t", 0.1) is None
-    assert (ladders.top("t"), ladders.answers("t")) == (0.7, LADDER_ANSWERS)
+    assert ladders.answer(["t"], 0.1) is None
+    assert (ladders.top(["t"]), ladders.answers(["t"])) == (0.7, LADDER_ANSWERS)
 
 
 def test_the_cost_of_a_ladder_counts_all_that_it_can_say() -> None:

@@ -26,20 +26,7 @@ TASK = "forecasts"
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> BuiltPackage:
     """Forecasts of one series, from a file: every rollout has the same hidden windows."""
-    folder = tmp_path_factory.mktemp("showings")
-    task = write_task(
-        folder,
-        TASK,
-        metrics=("mae",),
-        family="forecasting",
-        kind="forecast",
-        contract="lookback = 3\nhorizon = 2\nvalue_semantics = 'log_return'\nunit = 'u'\nlow = -2.0\nhigh = 2.0",
-        dataset=f"{FILE}channels = ['c0', 'c1']",
-        split=SPLIT.format(0.4, 0.3, 0.3, 3),
-        verification=f"budget = 2\n{OPEN_RATE}",
-    )
-    write_walk(task, 100, ["c0", "c1"], 0)
-    return seal(folder, task)
+    return forecasts(tmp_path_factory.mktemp("showings"), TASK, (0.4, 0.3, 0.3))
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +147,39 @@ def test_what_is_filed_twice_takes_no_room(launch: Callable[..., Any], package: 
         assert ledger.stored_bytes() == {"modest": 8 * 512}
     finally:
         ledger.close()
+
+
+def forecasts(folder: Path, name: str, shares: tuple[float, float, float], seed: int = 0) -> BuiltPackage:
+    """Forecasts of a series from a file, which is the same for the same seed."""
+    task = write_task(
+        folder,
+        name,
+        metrics=("mae",),
+        family="forecasting",
+        kind="forecast",
+        contract="lookback = 3\nhorizon = 2\nvalue_semantics = 'log_return'\nunit = 'u'\nlow = -2.0\nhigh = 2.0",
+        dataset=f"{FILE}channels = ['c0', 'c1']",
+        split=SPLIT.format(*shares, 3),
+        verification=f"budget = 2\n{OPEN_RATE}",
+    )
+    write_walk(task, 100, ["c0", "c1"], seed)
+    return seal(folder, task)
+
+
+def test_what_was_shown_under_another_name_counts_when_that_task_is_gone(
+    launch: Callable[..., Any], package: BuiltPackage, tmp_path: Path
+) -> None:
+    """Series and days are compared, and no names: another split of the series hides what was shown."""
+    later, other = forecasts(tmp_path, "later", (0.5, 0.3, 0.2)), forecasts(tmp_path, "other", (0.5, 0.3, 0.2), seed=1)
+    parties = Parties(launch, [package], tmp_path / "state")
+    with parties.client("first") as first:
+        play(first, package, "a")
+    parties.packages = [later, other]
+    parties.restart()
+    with parties.client("first") as first, parties.client("second") as second:
+        assert told(play(first, later, "b")) == (1, True)
+        assert told(play(first, other, "c")) == (0, False)
+        assert told(play(second, later, "b")) == (0, False)
 
 
 def test_under_the_local_policy_it_is_counted_alone(serve: Callable[..., Any], package: BuiltPackage) -> None:

@@ -49,7 +49,7 @@ def test_a_sealed_season_tells_nothing_of_a_private_fold() -> None:
     for tape in ("given", "fresh", "twin"):
         for relative in (0.1, 3.0, None):
             assert rations.take_private(row(season="sealed", tape=tape), relative, read=True) == Told("held")
-    assert rations.ladders.answers("t") == 0
+    assert rations.ladders.answers(["t"]) == 0
     # What ended when its season was closed is not told any more.
     assert rations.take_private(row(season="over"), 0.1, read=True) == Told("held")
 
@@ -58,7 +58,7 @@ def test_a_rejection_without_an_answer_tells_nothing_and_uses_nothing_up() -> No
     rations = Rations(SEASONS)
     for season in SEASONS:
         assert rations.take_private(row(season=season), None, read=False) == Told("rounded")
-    assert rations.ladders.answers("t") == 0
+    assert rations.ladders.answers(["t"]) == 0
 
 
 def test_the_ladder_answers_so_many_results_of_each_party_and_of_all() -> None:
@@ -85,7 +85,7 @@ def test_what_reveals_nothing_of_others_labels_is_free(free: dict[str, object]) 
         assert (
             disclosed(rations, row(**{**free, "principal": "ann", "tape": "given", "split": "test"}), PUBLIC) == PUBLIC
         )
-    assert rations.ladders.answers("t") == 0
+    assert rations.ladders.answers(["t"]) == 0
 
 
 @pytest.mark.parametrize("free", FREE)
@@ -97,8 +97,26 @@ def test_the_ledger_and_the_close_of_a_season_count_towards_the_bounds() -> None
     counts = [Disclosures("ann", "t", "private", PRIVATE - 1), Disclosures("ann", "t", "public", PUBLIC - 1)]
     rations = Rations(SEASONS, counts, Ladders([Climbed("t", LADDER_ANSWERS - 3, 0.8)]))
     assert disclosed(rations, row(), 3) == 1
-    rations.release([Released("r", "ann", "t", counts=True), Released("s", "bob", "t", counts=False)])
+    rations.release([Released("r", "ann", ("t",), counts=True), Released("s", "bob", ("t",), counts=False)])
     assert rations.take_private(row(), 0.1, read=True) == Told("held")
     told = [rations.take_private(row(principal="bob"), 0.1, read=True).ladder for _ in range(PRIVATE)]
     assert [one and one.rung for one in told] == [0.1, None, None]
     assert [one is None for one in told] == [False, False, True], "the ladder has answered as many as it does"
+
+
+def test_a_fold_under_two_names_has_one_bound_and_one_ladder() -> None:
+    """Two tasks over the same hidden rows would otherwise tell twice as much of them, as would one with a new name."""
+    rations = Rations(SEASONS)
+    one, other = row(hidden_digest="h"), row(task="u", hidden_digest="h")
+    assert disclosed(rations, one, PUBLIC) == PUBLIC
+    assert disclosed(rations, other, 5) == 0
+    parties = [f"p{n}" for n in range(LADDER_ANSWERS)]
+    told = [rations.take_private(row(principal=name, hidden_digest="h"), 0.5, read=True) for name in parties[:-1]]
+    assert all(each.ladder is not None for each in told)
+    last = rations.take_private(row(principal="z", task="u", hidden_digest="h"), 0.5, read=True).ladder
+    assert last is not None
+    assert (last.rung, last.top, last.answers) == (None, 0.5, LADDER_ANSWERS)
+    assert rations.take_private(row(principal="y", task="u", hidden_digest="h"), 0.1, read=True).ladder is None
+    # A package that is built again over nearly the same hidden data has its name alone: of those 30, 29 were under it.
+    told = [rations.take_private(row(principal=name, hidden_digest="i"), 0.1, read=True) for name in ("v", "w")]
+    assert [each.ladder is not None for each in told] == [True, False]

@@ -195,6 +195,50 @@ def test_a_retired_fold_is_not_played_again_unless_the_operator_says_so(
     verify_ledger(tmp_path / "state")
 
 
+def test_a_task_that_is_built_again_while_the_season_is_open_is_retired_all_the_same(
+    launch: Any, make: Any, tmp_path: Path, answer: np.ndarray, packages: dict[str, BuiltPackage]
+) -> None:
+    """What was entered is on the hidden data that the task had then, whatever it is called or built of at the close."""
+    again = make(tmp_path / "again", TASK, verification="feedback_digits = 2")
+    other = make(tmp_path / "other", "other", seed=1)
+    first = launch([packages[TASK]], tmp_path / "state")
+    with first.client() as operator:
+        key = operator.add_participant("ann")
+        with VerifierClient(uds=first.uds, admin_token=key) as ann:
+            ann.enter(played(ann, answer).rollout_id)
+    first.kill()
+    second = launch([again, other], tmp_path / "state")
+    with second.client() as operator, VerifierClient(uds=second.uds, admin_token=key) as ann:
+        operator.close_season()
+        assert operator.open_season("2").retired == (TASK,)
+        with pytest.raises(VerifierError, match="fold-retired"):
+            ann.create_rollout(TASK)
+    second.kill()
+    verify_ledger(tmp_path / "state")
+
+
+def test_what_tells_nothing_retires_nothing(operator: VerifierClient, join: Join, answer: np.ndarray) -> None:
+    ann = join("ann")
+    ticket = ann.create_rollout(TASK)
+    ann.enter(ticket.rollout_id)
+    ann.finalize(ticket.rollout_id)
+    assert operator.close_season().retired == ()
+    operator.open_season("2")
+    assert played(ann, answer).state == "held"
+
+
+def test_to_enter_the_same_again_writes_nothing(
+    running: EmbeddedVerifier, operator: VerifierClient, join: Join, answer: np.ndarray
+) -> None:
+    ann = join("ann")
+    one, two = (played(ann, answer).rollout_id for _ in range(2))
+    entered = [ann.enter(one), ann.enter(two)]
+    before = len(ann.log(one)) + len(ann.log(two))
+    for _ in range(5):
+        assert [ann.enter(one), ann.enter(two)] == entered
+    assert len(ann.log(one)) + len(ann.log(two)) == before
+
+
 def test_entries_are_few_and_chosen_before_anything_is_told(
     operator: VerifierClient, join: Join, answer: np.ndarray
 ) -> None:
@@ -323,6 +367,8 @@ def test_a_season_of_an_earlier_version_is_disclosing_and_its_log_still_holds(
             *(f"ALTER TABLE seasons DROP COLUMN {name}" for name in ("kind", "reused", "board")),
             "DROP TABLE entries",
             "DROP TABLE retired",
+            "ALTER TABLE rollouts DROP COLUMN hidden_digest",
+            "DROP TABLE exposures",
         ):
             connection.execute(statement)
         connection.execute("PRAGMA user_version = 11")

@@ -27,14 +27,19 @@ BUDGET = 2
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> BuiltPackage:
     """Forecasts of two rows of two series: 12 public and 12 private windows."""
-    folder = tmp_path_factory.mktemp("walks")
+    returns = "value_semantics = 'log_return'\nunit = 'u'\nlow = -2.0\nhigh = 2.0"
+    return write_forecasts(tmp_path_factory.mktemp("walks"), "forecasts", returns)
+
+
+def write_forecasts(folder: Path, name: str, values: str) -> BuiltPackage:
+    """Forecasts of two rows of two series, whose values are as stated."""
     task = write_task(
         folder,
-        "forecasts",
+        name,
         metrics=("mae", "rmse"),
         family="forecasting",
         kind="forecast",
-        contract="lookback = 3\nhorizon = 2\nvalue_semantics = 'log_return'\nunit = 'u'\nlow = -2.0\nhigh = 2.0",
+        contract=f"lookback = 3\nhorizon = 2\n{values}",
         dataset=f"{FILE}channels = ['c0', 'c1']",
         split=SPLIT.format(0.4, 0.3, 0.3, 3),
         verification=f"budget = {BUDGET}\n{OPEN_RATE}",
@@ -178,6 +183,40 @@ def test_what_is_left_unanswered_is_the_agents_failure(client: VerifierClient, h
         "rejected",
         f"{left} of {hidden.walk.n_private} windows of the private fold were left unanswered",
     )
+
+
+@pytest.mark.parametrize("policy", ["local", "strict"])
+def test_what_is_kept_of_a_walk_holds_nothing_that_nobody_answered(
+    tmp_path_factory: pytest.TempPathFactory, policy: str
+) -> None:
+    """The baseline answers each window with the last row that it shows, which is an outcome of the one before: a
+    submission that was filled up with it would tell the private fold to whoever practised and read it back.
+    """
+    folder = tmp_path_factory.mktemp("levels")
+    levels = write_forecasts(folder, "levels", "value_semantics = 'price_level'\nunit = 'u'\nlow = 0.0\nhigh = 1e6")
+    task = load_task(levels)
+    public, private = public_and_private(task)
+    assert np.isin(task.grader.baseline[private][1:].ravel(), task.hidden["targets"][private].ravel()).all()
+    values = np.full(task.shape, 100.0)
+    with EmbeddedVerifier.start([levels], folder / "state", policy=policy) as running:
+        with VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator:
+            key = operator.add_participant("ann") if policy == "strict" else running.admin_token
+        with VerifierClient(uds=running.uds, admin_token=key) as ann:
+            practised, broken, whole = (ann.create_rollout("levels") for _ in range(3))
+            for ticket in (practised, broken, whole):
+                ann.walk(ticket.token, values[public], "public")
+                np.testing.assert_array_equal(ann.submission(ticket.rollout_id, 1)[public], values[public])
+            ann.start_episode(broken.token)
+            ann.step(broken.token, 2, 1, act(values[private][:1]))
+            ann.walk(whole.token, values[private])
+            answered = {practised.rollout_id: 0, broken.rollout_id: 1, whole.rollout_id: len(values[private])}
+            for rollout_id, count in answered.items():
+                ann.finalize(rollout_id)
+                for past in ann.rollout_status(rollout_id).submissions:
+                    kept = ann.submission(rollout_id, past.submission)
+                    own = count if past.submission == 2 else 0
+                    np.testing.assert_array_equal(kept[private][:own], values[private][:own])
+                    assert np.isnan(kept[private][own:]).all()
 
 
 @pytest.mark.parametrize(

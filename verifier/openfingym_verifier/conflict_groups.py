@@ -10,7 +10,6 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from openfingym.packages.exposure import exposure_of_package
 from openfingym.task.exposure import Conflict, conflicts, group_of
 from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import Problem
@@ -61,4 +60,4 @@ class ConflictGroups:
 
     @functools.cached_property
     def _conflicts(self) -> list[Conflict]:
-        return conflicts({name: exposure_of_package(task.package, task.hidden) for name, task in self._tasks.items()})
+        return conflicts({name: task.exposure for name, task in self._tasks.items()})

@@ -309,12 +309,12 @@ class EpisodeService:
         """
         task = await self._tapes.of(rollout)
         assert task.walk is not None
-        values = np.full(task.shape, np.nan)
-        values[task.walk.items_of("public")] = play.episode.outcome()
-        values = complete(task, values)
-        payload = values.data.cast("B")
+        answers = np.full(task.shape, np.nan)
+        answers[task.walk.items_of("public")] = play.episode.outcome()
+        # Kept as it was answered: its principal may read it, and the baseline's answers follow from hidden outcomes.
+        payload = answers.data.cast("B")
         try:
-            score = await self._grading.public(task, values, sha256_of(payload))
+            score = await self._grading.public(task, complete(task, answers), sha256_of(payload))
             self._storage.require(rollout.row.principal, SUBMISSION_BYTES + payload.nbytes)
         except (SubmissionError, Problem) as error:
             rollout.progress = None  # the walk in memory is a step ahead of the ledger

@@ -309,9 +309,24 @@ def walked(
     return values
 
 
-def complete(task: HiddenTask, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A submission with the baseline's answers where it has none."""
-    return np.where(np.isnan(values), task.grader.baseline, values)
+def complete(task: HiddenTask, values: NDArray[np.float64], fold: FoldName | None = None) -> NDArray[np.float64]:
+    """The answers of a walk with the baseline's where there are none.
+
+    Args:
+        task: the task that was walked through; of any other the submission is returned as it is.
+        values: the answers, float64 of the task's submission shape; NaN where nothing was answered.
+        fold: the fold that is completed; None for both. The baseline's answers to private windows follow from outcomes
+            that only a walk shows, so that what is kept for its principal to read must be completed in the public fold
+            alone.
+    """
+    if task.walk is None:
+        return values
+    filled = np.where(np.isnan(values), task.grader.baseline, values)
+    if fold is None:
+        return filled
+    completed, items = values.copy(), task.walk.items_of(fold)
+    completed[items] = filled[items]
+    return completed
 
 
 def _integer(text: str) -> int:

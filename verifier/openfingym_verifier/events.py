@@ -13,6 +13,7 @@ from openfingym_verifier.disclosure import disclosed, told_digest
 if TYPE_CHECKING:
     from openfingym.results import Disclosure
     from openfingym.task.episodes import FoldName
+    from openfingym.task.exposure import Exposure
     from openfingym_verifier.bucket import Bucket
     from openfingym_verifier.ledger_rows import EpisodeRow, RolloutRow
     from openfingym_verifier.writer import Transaction
@@ -49,6 +50,8 @@ class Created:
 
     rollout: RolloutRow
     """The row of the rollout, as it begins."""
+    exposure: Exposure | None = None
+    """What its given tape shows and hides, which is kept once for each task; None where that is not known."""
 
     def apply(self, transaction: Transaction) -> None:
         """Write it."""
@@ -57,8 +60,8 @@ class Created:
             "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, "
             "bucket_ns,"
             " principal, season, policy, tape, tape_commitment, session, questions, split, instance,"
-            " question_range, agent_digest)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " question_range, agent_digest, hidden_digest)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.id,
                 row.task,
@@ -80,8 +83,14 @@ class Created:
                 row.instance,
                 row.question_range,
                 row.agent_digest,
+                row.hidden_digest,
             ),
         )
+        if self.exposure is not None:
+            transaction.connection.execute(
+                "INSERT INTO exposures (task_digest, content) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (row.task_digest, json.dumps(self.exposure.to_dict())),
+            )
         if row.agent_digest is not None:
             file_agent(transaction, row.principal, row.agent_digest, row.created_ns)
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
@@ -284,7 +293,7 @@ class Practised:
     """Counts the rollout's walks through the public fold, from 1."""
     at_ns: int
     payload: memoryview
-    """The answers, with the baseline's for the private fold: little-endian float64, C order."""
+    """The answers, with NaN for the private fold: little-endian float64, C order."""
     feedback: dict[str, object]
     """Feedback as the agent is told it; where it is told nothing, a note that it is withheld."""
 
@@ -316,7 +325,8 @@ class EpisodePlayed:
     """Number of the submission: one more than the walks through the public fold that were ended."""
     at_ns: int
     payload: memoryview
-    """The outcomes of all episodes: little-endian float64, C order."""
+    """The outcomes of all episodes, of a walk with NaN where a private window was left unanswered: little-endian
+    float64, C order."""
     finalized: Finalized
     """The result of the rollout."""
 

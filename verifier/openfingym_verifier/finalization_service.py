@@ -85,10 +85,11 @@ class FinalizationService:
             if known is None:
                 with contextlib.suppress(SubmissionError):  # it has no score, and its rollout's result says so
                     await self._submissions.score_missing(rollout, n)
-        values = await self._values(rollout, task)
+        values = answers = await self._values(rollout, task)
         unanswered = _unanswered(task, values)
-        if task.walk is not None and values is not None:
-            values = complete(task, values)
+        if values is not None:
+            # Its principal may read what is kept, in which the baseline must not tell of private windows.
+            answers, values = complete(task, values, "public"), complete(task, values)
         if rollout.row.questions is not None and values is not None and not unanswered:
             now = now_ns()
             result = self._deferrals.result(rollout, now, await self._deferrals.outcomes(rollout))
@@ -96,10 +97,10 @@ class FinalizationService:
             finalized = Finalized(rollout.id, now, result, "full")
         else:
             finalized = await self._finalized(rollout, task, values, unanswered)
-        if task.sequential and values is not None:
+        if task.sequential and answers is not None:
             written = await self._ledger.writer.submit(
                 EpisodePlayed(
-                    rollout.id, len(rollout.feedback) + 1, finalized.at_ns, values.data.cast("B"), finalized
+                    rollout.id, len(rollout.feedback) + 1, finalized.at_ns, answers.data.cast("B"), finalized
                 ).apply
             )
             # The outcomes of all episodes are its last submission, which has no feedback; the last episode is over.
@@ -135,7 +136,12 @@ class FinalizationService:
         session = self._episodes.session_summary(rollout)
         result = final_result(rollout, outcome, baseline, flags, now, session, shown=shown)
         # The ration is taken last, just before the write: a failure above must not use up a result of the participant.
-        surely = None if isinstance(outcome, str) else surely_reached(outcome.relative, outcome.error)
+        # What its party had seen before, or what looks like labels, raises no ladder.
+        surely = (
+            None
+            if isinstance(outcome, str) or shown.replayed or flags
+            else surely_reached(outcome.relative, outcome.error)
+        )
         told = self._rations.take_private(rollout.row, surely, read=answered)
         result |= {} if told.ladder is None else {"ladder": told.ladder.to_dict()}
         return Finalized(rollout.id, now, result, told.disclosure)

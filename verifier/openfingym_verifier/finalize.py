@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.results import INTERVALS
+from openfingym_verifier.episodes import complete
 from openfingym_verifier.past_showings import ShownBefore
 from openfingym_verifier.rollout import utc
 
@@ -117,8 +118,10 @@ def nothing_accepted(rollout: Rollout) -> str:
 
 
 def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
-    """The values of a submission, float64 of the task's shape, from the bytes that the ledger keeps."""
-    return np.frombuffer(payload, "<f8").reshape(task.shape)
+    """The values of a submission, float64 of the task's shape, from the bytes that the ledger keeps; with the
+    baseline's answers where a walk has none.
+    """
+    return complete(task, np.frombuffer(payload, "<f8").reshape(task.shape))
 
 
 def scored_fields(compared: ComparedScore) -> dict[str, object]:

@@ -2,10 +2,10 @@
 
 There is one ladder for each fold, whoever climbs it and in whichever season. It begins at the baseline; a result that
 is surely better than the ladder's top by a whole step raises it, and is told the rung. *Surely* is beyond the sampling
-error, for as many answers as a ladder has: where hidden items are few, such as four episodes of trading, a blind answer
-is often better by a step. Of any other result is told that it
-does not raise the ladder, and not where it stands: a grid of its own would be a question of one bit that each of a
-thousand parties could ask at its edge. After so many answers the ladder tells nothing more.
+error, for as many answers as a ladder has: where hidden items are few, such as five episodes of trading, a blind answer
+is often better by a step. A result that is replayed or has a flag raises nothing. Of any result that raises nothing is
+told just that, and not where it stands: a grid of its own would be a question of one bit that each of a thousand
+parties could ask at its edge. After so many answers the ladder tells nothing more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from openfingym_verifier.policy import LADDER_ANSWERS, LADDER_LUCK, LADDER_STEP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from openfingym.metrics.sampling_error import SamplingError
     from openfingym_verifier.ledger_rows import Climbed
@@ -55,44 +55,49 @@ def worst_case_bits() -> float:
 
 
 class Ladders:
-    """The ladders of one verifier's folds, as the ledger has them. Belongs to the event loop."""
+    """The ladders of one verifier's folds, as the ledger has them. Belongs to the event loop.
+
+    A fold is known by several names (:attr:`~openfingym_verifier.ledger_rows.RolloutRow.told_of`), and what was told
+    under any of them counts.
+    """
 
     def __init__(self, climbed: Iterable[Climbed] = ()) -> None:
         """Go on from how far each ladder was climbed before, by the ledger."""
         self._tops: dict[str, float] = {}
         self._answers: dict[str, int] = {}
         for ladder in climbed:
-            self._answers[ladder.task] = ladder.told
+            self._answers[ladder.of] = ladder.told
             if ladder.top is not None:
-                self._tops[ladder.task] = ladder.top
+                self._tops[ladder.of] = ladder.top
 
-    def top(self, task: str) -> float:
-        """The top of a task's ladder."""
-        return self._tops.get(task, BASELINE)
+    def top(self, fold: Iterable[str]) -> float:
+        """The top of a fold's ladder."""
+        return min(self._tops.get(name, BASELINE) for name in fold)
 
-    def answers(self, task: str) -> int:
-        """How many results have been told of a task's fold."""
-        return self._answers.get(task, 0)
+    def answers(self, fold: Iterable[str]) -> int:
+        """How many results have been told of a fold."""
+        return max(self._answers.get(name, 0) for name in fold)
 
-    def answer(self, task: str, surely: float | None) -> LadderAnswer | None:
+    def answer(self, fold: Collection[str], surely: float | None) -> LadderAnswer | None:
         """What is told of a result, which then is counted; None where the ladder tells nothing more.
 
         Args:
-            task: name of the task.
+            fold: the names by which the fold is known.
             surely: the relative total that the result has surely reached; None of one without, which raises no ladder.
         """
-        if self.answers(task) >= LADDER_ANSWERS:
+        if self.answers(fold) >= LADDER_ANSWERS:
             return None
-        self.count(task)
+        self.count(fold)
         rung = rung_of(surely)
-        raises = rung < self.top(task)
+        raises = rung < self.top(fold)
         if raises:
-            self._tops[task] = rung
-        return LadderAnswer(rung if raises else None, self.top(task), self.answers(task))
+            self._tops |= dict.fromkeys(fold, rung)
+        return LadderAnswer(rung if raises else None, self.top(fold), self.answers(fold))
 
-    def count(self, task: str) -> None:
+    def count(self, fold: Iterable[str]) -> None:
         """Count a result of a fold that was told in any way."""
-        self._answers[task] = self.answers(task) + 1
+        for name in fold:
+            self._answers[name] = self._answers.get(name, 0) + 1
 
 
 def surely_reached(relative: float, error: SamplingError) -> float | None:

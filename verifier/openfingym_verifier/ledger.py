@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import StoreError, VerifierError
 from openfingym.files.locks import Lock, take
+from openfingym.task.exposure import Exposure
 from openfingym_verifier.ledger_rows import (
     Climbed,
     Disclosures,
     EntryRow,
     EpisodeRow,
+    Playing,
     RetiredFold,
     RolloutRow,
     SeasonRecord,
@@ -37,7 +39,7 @@ from openfingym_verifier.storage import EVENT_BYTES, ROLLOUT_BYTES, SUBMISSION_B
 from openfingym_verifier.writer import LedgerWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from openfingym_verifier.writer import Transaction
@@ -66,6 +68,15 @@ sizes (principal, size) AS (
 SELECT principal, sum(size) FROM sizes GROUP BY principal
 """
 """Query of what is stored of each participant, as :mod:`openfingym_verifier.storage` counts it."""
+TOLD = """
+WITH told AS (
+    SELECT principal, task, hidden_digest, fold, policy, result FROM disclosures JOIN rollouts ON rollout_id = id
+    WHERE tape = 'given' AND split = 'test'
+)
+SELECT principal, task AS told_of, fold, policy, result FROM told
+UNION ALL SELECT principal, hidden_digest, fold, policy, result FROM told WHERE hidden_digest IS NOT NULL
+"""
+"""Query of what was told of given tapes, once for each name that it is counted by (:attr:`RolloutRow.told_of`)."""
 PROBE_BYTES = 64 * 1024
 """Bytes that are written and emptied again, to see whether a rollout could be written."""
 
@@ -155,46 +166,45 @@ class Ledger:
         with self.read() as connection:
             return {row["task"] for row in connection.execute(query, (principal, season))}
 
-    def played(self, principal: str, tasks: Sequence[str], now_ns: int) -> bool:
-        """Whether a principal has played the given tape of one of these tasks: begun a private episode on it, or could
-        still begin one.
+    def may_have_played(self, principal: str, now_ns: int) -> list[Playing]:
+        """What a principal has played on given tapes, or could still play: begun a private episode of it, or created a
+        rollout in which it could begin one.
 
         Args:
             principal: name of the principal.
-            tasks: names of the tasks.
             now_ns: present Unix time in nanoseconds.
         """
-        query = (
-            "SELECT 1 FROM rollouts WHERE principal = ? AND task IN (SELECT value FROM json_each(?)) AND tape = 'given'"
-            " AND split = 'test'"
-            " AND (accepted > 0 OR (result IS NULL AND expires_ns > ?)) LIMIT 1"
+        begun = (
+            "SELECT task, hidden_digest, task_digest, created_ns AS first_ns FROM rollouts WHERE principal = ?"
+            " AND tape = 'given' AND split = 'test' AND (accepted > 0 OR (result IS NULL AND expires_ns > ?))"
         )
-        with self.read() as connection:
-            return (
-                connection.execute(query, (principal, json.dumps(tasks), now_ns - UNDERWAY_NS)).fetchone() is not None
-            )
+        return self._playings(begun, (principal, now_ns - UNDERWAY_NS))
 
-    def shown(self, rollout: RolloutRow, tasks: Sequence[str]) -> tuple[int, int | None]:
-        """In how many other rollouts the principal of one was shown the same hidden data, and when it first was.
-
-        Args:
-            rollout: a rollout on the given tape, or in a session on a tape that was recorded.
-            tasks: names of the tasks with the same hidden data.
-
-        Returns:
-            The number of rollouts, and the Unix time in nanoseconds at which the first of their private episodes
-            began; None where there is none.
+    def shown(self, rollout: RolloutRow) -> list[Playing]:
+        """What the principal of a rollout was shown in others: the private episodes that it began on given tapes, or of
+        a session on a tape that was recorded those on the same tape.
         """
-        query = (
-            "SELECT count(*), min(first_ns) FROM (SELECT min(started_ns) AS first_ns FROM episodes JOIN rollouts"
-            " ON rollouts.id = rollout_id WHERE principal = ? AND task IN (SELECT value FROM json_each(?))"
-            " AND tape = 'given' AND split = 'test' AND questions IS NULL AND rollouts.id != ? AND fold = 'private'"
-            " AND json_extract(session, '$.tape') IS ? GROUP BY rollout_id)"
+        begun = (
+            "SELECT task, hidden_digest, task_digest, min(started_ns) AS first_ns FROM episodes JOIN rollouts"
+            " ON rollouts.id = rollout_id WHERE principal = ? AND tape = 'given' AND split = 'test'"
+            " AND questions IS NULL AND rollouts.id != ? AND fold = 'private'"
+            " AND json_extract(session, '$.tape') IS ? GROUP BY rollout_id"
         )
         tape = None if rollout.session is None else rollout.session.get("tape")
+        return self._playings(begun, (rollout.principal, rollout.id, tape))
+
+    def _playings(self, begun: str, values: tuple[object, ...]) -> list[Playing]:
+        """What rollouts have played, from a query of their tasks and the times at which they began."""
+        query = (
+            f"SELECT task, hidden_digest, content, count(*), min(first_ns) FROM ({begun}) LEFT JOIN exposures"  # noqa: S608
+            " USING (task_digest) GROUP BY task, hidden_digest, task_digest"
+        )
         with self.read() as connection:
-            row = connection.execute(query, (rollout.principal, json.dumps(tasks), rollout.id, tape)).fetchone()
-            return row[0], row[1]
+            rows = connection.execute(query, values).fetchall()
+        return [
+            Playing(task, digest, None if content is None else Exposure.of(json.loads(content)), count, first_ns)
+            for task, digest, content, count, first_ns in rows
+        ]
 
     def filed(self, principal: str) -> dict[str, int]:
         """When a principal filed each of its agents or first ran it, in Unix nanoseconds, by the agent's digest."""
@@ -289,9 +299,8 @@ class Ledger:
     def ladders(self) -> list[Climbed]:
         """How far the ladder of each fold was climbed, and how much was told of it in all."""
         query = (
-            "SELECT task, count(*), min(json_extract(result, '$.ladder.top')) FROM disclosures JOIN rollouts"
-            " ON rollout_id = id WHERE fold = 'private' AND tape = 'given' AND split = 'test' AND policy = 'strict'"
-            " AND principal NOT IN (?, ?) GROUP BY task"
+            f"SELECT told_of, count(*), min(json_extract(result, '$.ladder.top')) FROM ({TOLD}) WHERE fold = 'private'"  # noqa: S608
+            " AND policy = 'strict' AND principal NOT IN (?, ?) GROUP BY told_of"
         )
         with self.read() as connection:
             return [Climbed(*row) for row in connection.execute(query, (LOCAL_USER, OPERATOR))]
@@ -311,12 +320,9 @@ class Ledger:
         """What has been disclosed of given tapes, added up over rollouts; whatever the season, since labels stay the
         same.
         """
-        query = (
-            "SELECT principal, task, fold, count(*) AS count FROM disclosures JOIN rollouts ON rollout_id = id"
-            " WHERE tape = 'given' AND split = 'test' GROUP BY principal, task, fold"
-        )
+        query = f"SELECT principal, told_of, fold, count(*) FROM ({TOLD}) GROUP BY principal, told_of, fold"  # noqa: S608
         with self.read() as connection:
-            return [Disclosures(**dict(row)) for row in connection.execute(query)]
+            return [Disclosures(*row) for row in connection.execute(query)]
 
     def finished_of(self, principal: str, task_digest: str, newest: int) -> list[str]:
         """Ids of a principal's latest finished rollouts on a task's given tape, oldest first.

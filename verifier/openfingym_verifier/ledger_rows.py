@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from openfingym.results import Disclosure, PolicyName, SeasonKind, SplitName, TapeKind
     from openfingym.task.episodes import FoldName
+    from openfingym.task.exposure import Exposure
 
 FIRST_SEASON = "1"
 
@@ -72,6 +73,15 @@ class RolloutRow:
     """Which of the package's questions the rollout is asked, such as ``1-10``; None for all."""
     agent_digest: str | None = None
     """Hex digest of the agent, its seed left out, as its caller states it; None where it does not."""
+    hidden_digest: str | None = None
+    """Hex digest of the hidden arrays of a given tape; None of other tapes, of instances, and in older ledgers."""
+
+    @property
+    def told_of(self) -> tuple[str, ...]:
+        """By what is counted that something was told of its hidden data: the name of its task, since a package that is
+        built again over much the same labels has another digest, and their digest, since a task may have another name.
+        """
+        return (self.task,) if self.hidden_digest is None else (self.task, self.hidden_digest)
 
     @property
     def asked(self) -> QuestionRange | None:
@@ -98,8 +108,8 @@ class SeasonRecord:
 class Climbed:
     """How far the ladder of a fold was climbed."""
 
-    task: str
-    """Name of the task, since a package built again over the same labels has another digest."""
+    of: str
+    """Name of the task, or digest of its hidden data; see :attr:`RolloutRow.told_of`."""
     told: int
     """How many results of the fold were told in any way."""
     top: float | None
@@ -134,13 +144,29 @@ class RetiredFold:
 
 
 @dataclass(frozen=True)
+class Playing:
+    """What a principal has played of one task, in one or more rollouts."""
+
+    task: str
+    """Name of the task."""
+    hidden_digest: str | None
+    """Digest of its hidden data; None in older ledgers."""
+    exposure: Exposure | None
+    """What it shows and hides; None where that is not known."""
+    rollouts: int
+    """In how many rollouts it was played."""
+    first_ns: int
+    """Unix time in nanoseconds at which the first of them began to show hidden data, or was created."""
+
+
+@dataclass(frozen=True)
 class Disclosures:
     """How often a principal was told something about the hidden data of a task."""
 
     principal: str
     """Name of the principal."""
-    task: str
-    """Name of the task, since a package built again over the same labels has another digest."""
+    of: str
+    """Name of the task, or digest of its hidden data; see :attr:`RolloutRow.told_of`."""
     fold: FoldName
     count: int
 

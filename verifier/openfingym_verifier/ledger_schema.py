@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
-VERSION = 12
+VERSION = 13
 
 SCHEMA = """
 CREATE TABLE rollouts (
@@ -155,6 +155,12 @@ CREATE TABLE retired (
 ) WITHOUT ROWID;
 """
 # Before there were kinds of seasons, every one told something while it was open.
+SHOWINGS = """
+ALTER TABLE rollouts ADD COLUMN hidden_digest TEXT;
+CREATE TABLE exposures (task_digest TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID;
+"""
+# Which hidden data a rollout is on, and what tasks show and hide of which instruments and days: what was told or shown
+# under one name counts under every other, whether the task is still served or not.
 STEPS = (
     SCHEMA + log.SCHEMA,
     EPISODES,
@@ -168,6 +174,7 @@ STEPS = (
     QUESTION_RANGES,
     AGENTS,
     SEASONS,
+    SHOWINGS,
 )
 """What each version of the ledger added."""
 

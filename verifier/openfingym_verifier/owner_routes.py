@@ -140,9 +140,10 @@ def _add_record_routes(app: FastAPI, service: Service, the_rollout: Any, common:
 
     @app.get("/v1/rollouts/{rollout_id}/submissions/{n}", response_class=Response, **_binary(common, NPY))
     async def submission(n: Annotated[int, Path(ge=1, lt=2**31)], rollout: Rollout = the_rollout) -> Response:
-        """The values of an accepted submission as they were scored.
+        """The values of an accepted submission; NaN where a walk has not answered.
 
-        A finished rollout of a sequential task has one: the outcomes of all its episodes.
+        A finished rollout of a sequential task has the outcomes of all its episodes as its last one, and those of walks
+        for practice before it.
         """
         payload = await service.in_pool(service.ledger.payload, rollout.id, n)
         if payload is None:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from openfingym.task.exposure import is_told
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from concurrent.futures import Executor
 
     from openfingym_verifier.ledger import Ledger
-    from openfingym_verifier.ledger_rows import RolloutRow
+    from openfingym_verifier.ledger_rows import Playing, RolloutRow
     from openfingym_verifier.truth import HiddenTask
 
 
@@ -49,11 +49,12 @@ def shipped_digests() -> frozenset[str]:
 
 
 class PastShowings:
-    """Says what parties had been shown, by the ledger of one verifier."""
+    """Says what parties had been shown, by the ledger of one verifier, which knows what each task that was ever played
+    shows and hides.
+    """
 
-    def __init__(self, ledger: Ledger, tasks: Iterable[HiddenTask], threads: Executor) -> None:
+    def __init__(self, ledger: Ledger, threads: Executor) -> None:
         self._ledger = ledger
-        self._tasks = tuple(tasks)
         self._threads = threads
 
     async def of(self, rollout: RolloutRow, task: HiddenTask) -> ShownBefore:
@@ -68,15 +69,36 @@ class PastShowings:
             return ShownBefore()
         if rollout.session is not None and rollout.session.get("tape") is None:
             return ShownBefore()
-        return await in_threads(self._threads, self._read, rollout, task.sources)
+        return await in_threads(self._threads, self._read, rollout, task)
 
-    def _read(self, rollout: RolloutRow, sources: frozenset[str]) -> ShownBefore:
-        same = [task.name for task in self._tasks if task.sources & sources]
-        count, first_ns = self._ledger.shown(rollout, same)
-        if first_ns is None or rollout.policy == "local":
-            return ShownBefore(count)
-        if rollout.agent_digest in shipped_digests():
+    async def may_know(self, rollout: RolloutRow, task: HiddenTask) -> bool:
+        """Whether the party of a rollout that is created now was shown hidden data of its given tape, or could still be
+        by a rollout that is open.
+        """
+
+        def read() -> bool:
+            played = self._ledger.may_have_played(rollout.principal, rollout.created_ns)
+            return any(_has_shown(one, task) for one in played)
+
+        return await in_threads(self._threads, read)
+
+    def _read(self, rollout: RolloutRow, task: HiddenTask) -> ShownBefore:
+        shown = self._ledger.shown(rollout)
+        if rollout.session is None:
+            shown = [one for one in shown if _has_shown(one, task)]
+        count = sum(one.rollouts for one in shown)
+        if not shown or rollout.policy == "local" or rollout.agent_digest in shipped_digests():
             return ShownBefore(count)
         # An agent that its caller does not name may be made by what was shown up to now.
         filed_ns = self._ledger.filed(rollout.principal).get(rollout.agent_digest or "")
+        first_ns = min(one.first_ns for one in shown)
         return ShownBefore(count, replayed=filed_ns is None or filed_ns > first_ns)
+
+
+def _has_shown(played: Playing, task: HiddenTask) -> bool:
+    """Whether what was played shows something of a task's given tape."""
+    if played.hidden_digest == task.fold_digest:
+        return True
+    if played.exposure is None or task.given_exposure is None or played.hidden_digest is None:
+        return played.task == task.name
+    return is_told(task.given_exposure, played.exposure)

@@ -1,8 +1,8 @@
 """Rations: how much has been disclosed to each principal over its rollouts, and how much still may be.
 
 Counts mirror the ledger's table of disclosures; they are made from it at start. Labels do not change with a season's
-name, nor when a task is built again, so what was told before still counts. Of a tape that no other rollout has, nothing
-is counted.
+name or the task's, nor when a task is built again, so what was told before still counts. Of a tape that no other
+rollout has, nothing is counted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rations:
         """
         self._seasons = seasons
         self._disclosed: Counter[tuple[str, str, FoldName]] = Counter(
-            {(entry.principal, entry.task, entry.fold): entry.count for entry in disclosed}
+            {(entry.principal, entry.of, entry.fold): entry.count for entry in disclosed}
         )
         self.ladders = ladders or Ladders()
 
@@ -79,11 +79,11 @@ class Rations:
             return Told("held")
         if row.tape != "given":
             return Told("full")
-        if self._disclosed[row.principal, row.task, "private"] >= limit:
+        if self._told(row, "private") >= limit:
             return Told("held")
-        answer = self.ladders.answer(row.task, surely)
+        answer = self.ladders.answer(row.told_of, surely)
         if answer is not None:
-            self._disclosed[row.principal, row.task, "private"] += 1
+            self._count(row.principal, row.told_of, "private")
         return Told("held", answer)
 
     def release(self, released: Iterable[Released]) -> None:
@@ -91,16 +91,23 @@ class Rations:
         # Added to what is known here, not read from the ledger: results decided meanwhile are not yet in it.
         for result in released:
             if result.counts:
-                self._disclosed[result.principal, result.task, "private"] += 1
-                self.ladders.count(result.task)
+                self._count(result.principal, result.told_of, "private")
+                self.ladders.count(result.told_of)
 
     def _take(self, row: RolloutRow, fold: FoldName, limit: int | None) -> bool:
         """Count one disclosure, if the limit leaves one."""
-        key = (row.principal, row.task, fold)
-        if limit is not None and self._disclosed[key] >= limit:
+        if limit is not None and self._told(row, fold) >= limit:
             return False
-        self._disclosed[key] += 1
+        self._count(row.principal, row.told_of, fold)
         return True
+
+    def _told(self, row: RolloutRow, fold: FoldName) -> int:
+        """How often the principal of a rollout was told something of a fold."""
+        return max(self._disclosed[row.principal, name, fold] for name in row.told_of)
+
+    def _count(self, principal: str, told_of: Iterable[str], fold: FoldName) -> None:
+        """Count that a principal was told something of a fold."""
+        self._disclosed.update((principal, name, fold) for name in told_of)
 
 
 def _could_read_labels(row: RolloutRow) -> bool:

@@ -16,7 +16,6 @@ from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection
 
     from openfingym_verifier.ledger_rows import RolloutRow, SeasonRecord
     from openfingym_verifier.writer import Transaction
@@ -77,6 +76,8 @@ class Entered:
             )
         before = next((known for known, is_primary in others.items() if is_primary), None)
         primary = self.primary or before in {None, self.rollout_id}
+        if others.get(self.rollout_id) == primary:
+            return primary
         instead = before if primary and before != self.rollout_id else None
         if instead is not None and connection.execute(WAS_TOLD, (instead,)).fetchone() is not None:
             return Problem(
@@ -114,7 +115,8 @@ class Released:
 
     rollout_id: str
     principal: str
-    task: str
+    told_of: tuple[str, ...]
+    """By what is counted that something was told of its hidden data."""
     counts: bool
     """Whether it tells of hidden data that other rollouts have as well."""
 
@@ -133,10 +135,6 @@ class SeasonClosed:
 
     season: SeasonRecord
     at_ns: int
-    shown: Collection[str]
-    """Names of the tasks whose agents see what their private episodes are worth while they play them."""
-    fold_of: Callable[[str], str]
-    """Gives the digest of the hidden arrays of a task by the task's digest; that itself where they are not at hand."""
 
     def apply(self, transaction: Transaction) -> Closing | None:
         """Write it; returns what is told and retired, or None where there is no open season of that name."""
@@ -146,7 +144,8 @@ class SeasonClosed:
         )
         if written.rowcount != 1:
             return None
-        for rollout_id in _first_played(connection, name, self.shown):
+        played = _first_played(connection, name)
+        for rollout_id in played:
             enter(transaction, rollout_id, self.at_ns, primary=True)
         entries = [
             (rollout_row({key: row[key] for key in row if key != "is_primary"}), bool(row["is_primary"]))
@@ -160,8 +159,13 @@ class SeasonClosed:
         released = tuple(
             self._release(transaction, row) for row, _ in entries if row.result is not None and row.disclosure == "held"
         )
-        told = {(row.task_digest, row.task) for row, _ in entries if row.result is not None and row.tape == "given"}
-        retired = tuple(RetiredFold(self.fold_of(digest), task, name) for digest, task in sorted(told))
+        told = {
+            (row.hidden_digest or row.task_digest, row.task)
+            for row, _ in entries
+            if row.tape == "given"
+            and (row.id in played or (row.result is not None and row.result["state"] == "scored"))
+        }
+        retired = tuple(RetiredFold(digest, task, name) for digest, task in sorted(told))
         for fold in retired:
             connection.execute(
                 "INSERT INTO retired (fold, task, season) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET season = "
@@ -194,24 +198,21 @@ class SeasonClosed:
         # What the ladder has answered is counted already.
         counts = row.tape == "given" and "ladder" not in result
         disclose(transaction, row.id, "private", 1, self.at_ns)
-        return Released(row.id, row.principal, row.task, counts)
+        return Released(row.id, row.principal, row.told_of, counts)
 
 
-def _first_played(connection: sqlite3.Connection, season: str, shown: Collection[str]) -> list[str]:
-    """Of each participant and task whose outcomes are shown, the rollout whose private episode it began first: whoever
-    could choose among several, having seen what they are worth, would enter the luckiest.
+def _first_played(connection: sqlite3.Connection, season: str) -> list[str]:
+    """Of each participant and sequential task, the rollout whose private episode it began first: whoever could choose
+    among several, having been shown what came of their answers, would enter the luckiest.
     """
     query = (
         "SELECT rollouts.id, task, principal FROM rollouts JOIN (SELECT rollout_id, min(started_ns) AS began FROM"
         " episodes WHERE fold = 'private' GROUP BY rollout_id) ON rollout_id = rollouts.id WHERE season = ?"
-        " AND policy = 'strict' AND principal NOT IN (?, ?) AND task IN (SELECT value FROM json_each(?))"
-        " AND split = 'test' AND session IS NULL AND questions IS NULL AND question_range IS NULL"
-        " ORDER BY began, rollouts.id"
+        " AND policy = 'strict' AND principal NOT IN (?, ?) AND split = 'test' AND session IS NULL"
+        " AND questions IS NULL AND question_range IS NULL ORDER BY began, rollouts.id"
     )
     first: dict[tuple[str, str], str] = {}
-    for rollout_id, task, principal in connection.execute(
-        query, (season, LOCAL_USER, OPERATOR, json.dumps(sorted(shown)))
-    ):
+    for rollout_id, task, principal in connection.execute(query, (season, LOCAL_USER, OPERATOR)):
         first.setdefault((task, principal), rollout_id)
     return list(first.values())
 

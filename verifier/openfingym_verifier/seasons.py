@@ -15,6 +15,7 @@ from openfingym_verifier.principals import require_name
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollout import utc
 from openfingym_verifier.season_events import Entered, SeasonClosed, SeasonOpened
+from openfingym_verifier.storage import EVENT_BYTES
 from openfingym_verifier.writer import HEAVY_BYTES
 
 if TYPE_CHECKING:
@@ -26,19 +27,22 @@ if TYPE_CHECKING:
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.rollout import Rollout
     from openfingym_verifier.season_events import Closing
+    from openfingym_verifier.storage import Storage
     from openfingym_verifier.truth import HiddenTask
 
 
 class Seasons:
     """The seasons of one verifier."""
 
-    def __init__(self, ledger: Ledger, tasks: Mapping[str, HiddenTask]) -> None:
+    def __init__(self, ledger: Ledger, tasks: Mapping[str, HiddenTask], storage: Storage) -> None:
         """Read the seasons from the ledger; a new ledger begins its first one, which is sealed.
 
         Args:
             ledger: the ledger of the verifier.
             tasks: the tasks that it holds, by name.
+            storage: counts what participants have stored.
         """
+        self._storage = storage
         self._ledger = ledger
         self._tasks = tasks
         if not ledger.seasons():
@@ -112,15 +116,17 @@ class Seasons:
             or row.questions is not None
         ):
             raise Problem("malformed-request", "Only a rollout of a task as it is can be entered.")
-        if rollout.task is not None and rollout.task.shows_outcomes:
+        if rollout.hidden_task().sequential:
             raise Problem(
                 "malformed-request",
-                f"The agent sees what its episodes of {row.task} are worth, so nobody chooses among them: the rollout "
-                "whose private episode was begun first is the entry.",
+                f"Whoever plays {row.task} is shown what came of its answers, so nobody chooses among its rollouts: "
+                "the one whose private fold was begun first is the entry.",
             )
-        outcome = await self._ledger.writer.submit(Entered(row.id, now_ns(), primary).apply)
-        if isinstance(outcome, Problem):
-            raise outcome
+        # Each change is in the log for good, and a participant may change its mind without end.
+        with self._storage.taking(row.principal, EVENT_BYTES):
+            outcome = await self._ledger.writer.submit(Entered(row.id, now_ns(), primary).apply)
+            if isinstance(outcome, Problem):
+                raise outcome
         return bool(outcome)
 
     async def open(self, name: str, kind: SeasonKind, reused: Sequence[str] = ()) -> SeasonRecord:
@@ -161,20 +167,12 @@ class Seasons:
             Problem: ``season-closed``: the season is closed already.
         """
         season, at_ns = self.require_open(), now_ns()
-        shown = [task.name for task in self._tasks.values() if task.shows_outcomes]
-        held = {task.manifest.digest: task for task in self._tasks.values()}
-
-        def fold_of(digest: str) -> str:
-            return held[digest].fold_digest if digest in held else digest
-
         # From here on nothing that ends in this season is told by its ladder: what is written behind the close stays
         # held.
         self.by_name[season.name] = replace(season, closed_ns=at_ns)
         try:
             # Stated as heavy: the statements run in the writer's thread, not on the event loop.
-            closing = await self._ledger.writer.submit(
-                SeasonClosed(season, at_ns, shown, fold_of).apply, size=HEAVY_BYTES + 1
-            )
+            closing = await self._ledger.writer.submit(SeasonClosed(season, at_ns).apply, size=HEAVY_BYTES + 1)
         except BaseException:
             self.by_name[season.name] = season
             raise
@@ -189,7 +187,7 @@ class Seasons:
         season = self.latest
         closed = None if season.closed_ns is None else utc(season.closed_ns)
         entries = self._ledger.entries(season.name)
-        climbed = [task.name for task in self._tasks.values() if season.kind == "disclosing"]
+        climbed = {task.name: (task.name, task.fold_digest) for task in self._tasks.values()}
         return {
             "name": season.name,
             "opened_at": utc(season.opened_ns),
@@ -202,11 +200,12 @@ class Seasons:
             "ladders": [
                 {
                     "task": name,
-                    "top": ladders.top(name),
-                    "answers": ladders.answers(name),
+                    "top": ladders.top(fold),
+                    "answers": ladders.answers(fold),
                     "most": LADDER_ANSWERS,
                 }
-                for name in climbed
+                for name, fold in climbed.items()
+                if season.kind == "disclosing"
             ],
         }
 

@@ -109,7 +109,6 @@ class Service:
         remember(self.receipts.key.public)
         self.policy = policy
         self.members = Membership(ledger, policy)
-        self.seasons = Seasons(ledger, tasks)
         self._threads = ThreadPoolExecutor(
             max_workers=max(2, min(8, os.cpu_count() or 2)), thread_name_prefix="scoring"
         )
@@ -124,8 +123,9 @@ class Service:
         self.tapes = Tapes(key, self._threads, self.sessions, self.instances)
         self._choosing = asyncio.Lock()
         self._health = LedgerHealth(ledger)
-        self.rations = Rations(self.seasons.by_name, ledger.disclosures(), Ladders(ledger.ladders()))
         self.storage = Storage(policy.stored_bytes, {} if policy.stored_bytes is None else ledger.stored_bytes())
+        self.seasons = Seasons(ledger, tasks, self.storage)
+        self.rations = Rations(self.seasons.by_name, ledger.disclosures(), Ladders(ledger.ladders()))
         self._rollouts = RolloutTable(ledger, tasks, policy, self._threads)
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=self._rollouts.count_open)
         # A key of its own: whoever knows it can compute the truths of simulated providers.
@@ -146,8 +146,8 @@ class Service:
         self._submissions = SubmissionService(resources)
         self.episodes = EpisodeService(resources)
         watch = ParticipantWatch(ledger, self._threads)
-        showings = PastShowings(ledger, tasks.values(), self._threads)
-        self._finalization = FinalizationService(resources, watch, self._submissions, self.episodes, showings)
+        self._showings = PastShowings(ledger, self._threads)
+        self._finalization = FinalizationService(resources, watch, self._submissions, self.episodes, self._showings)
         self._groups = ConflictGroups(tasks, ledger, policy)
         self._creation = CreationRules(policy, self.sessions, self.instances, self.deferrals)
         # A submission that was acknowledged before a crash is scored before any request is answered.
@@ -258,16 +258,20 @@ class Service:
         async with self._choosing if twins or bound else contextlib.nullcontext():
             if bound:
                 await self.in_pool(self._groups.require, row)
-            played = twins and await self.in_pool(
-                self.ledger.played, row.principal, self._same_bars(task), row.created_ns
-            )
+            played = twins and await self._showings.may_know(row, task)
             kind = choose(task.renewal, wanted=fresh, played_before=played)
+            exposure = None
             if kind != "given":
                 row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
+            elif row.split == "test":
+                digest, exposure = await self.in_pool(lambda: (task.fold_digest, task.given_exposure))
+                row = replace(row, hidden_digest=digest)
             # Before the rollout exists: what cannot be drawn is an error of ours that leaves nothing behind.
             drawn = await self.tapes.drawn(replace(row, questions=None), task)
+            if self.seasons.latest.name != row.season or self.seasons.latest.closed_ns is not None:
+                raise Problem("season-closed", f"Season {row.season!r} was closed while its hidden data were drawn.")
             if row.questions is None:
-                await self.ledger.writer.submit(Created(row).apply)
+                await self.ledger.writer.submit(Created(row, exposure).apply)
                 return row, drawn
             # What was drawn has the outcomes. The rollout itself is on the same task without them, which would not be
             # made while this one is kept.
@@ -279,17 +283,13 @@ class Service:
 
                 def write(transaction: Transaction) -> None:
                     # The rollout first: the rows of its questions refer to it.
-                    Created(row).apply(transaction)
+                    Created(row, exposure).apply(transaction)
                     write_questions(transaction)
 
                 # Stated as heavy: the statements of many questions run in the writer's thread, not on the event loop.
                 await self.ledger.writer.submit(write, size=HEAVY_BYTES + 1)
         await self.deferrals.start_clock(row)
         return row, await self.tapes.drawn(row, task)
-
-    def _same_bars(self, task: HiddenTask) -> list[str]:
-        """Names of the tasks with real bars of the same series, which whoever played one of them has seen."""
-        return [other.name for other in self.tasks.values() if other.renewal == "twin" and other.series == task.series]
 
     async def data(self, rollout: Rollout) -> bytes:
         """Public arrays of a rollout's tape that take the place of the package's, as ``.npz`` without pickle."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from openfingym.digests import sha256_of, sha256_of_json
 from openfingym.errors import DataError, TaskError, UsageError, VerifierError
-from openfingym.held_out import of_dataset
 from openfingym.kinds import (
     SequentialKind,
     is_deferred,
@@ -28,6 +27,7 @@ from openfingym.kinds.walk import Form, Walk, WalkEpisode
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 from openfingym.metrics.unit_calendar import UnitCalendar
+from openfingym.packages.exposure import exposure_of_package
 from openfingym.packages.tapes import draw, renewal
 from openfingym.task.episodes import MAX_ACTION_BYTES
 from openfingym.verifiers.routes import most_body_bytes
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from openfingym.results import SplitName, TapeKind
     from openfingym.task import Spec
     from openfingym.task.episodes import SteppedEpisode
+    from openfingym.task.exposure import Exposure
 
 MIN_PRICE = 1e-12
 """Prices must stay above this, or their returns leave the range of float64."""
@@ -153,15 +154,15 @@ class HiddenTask:
         """Short name, such as ``treasury-forecast``."""
         return self.manifest.name
 
-    @property
-    def series(self) -> str:
-        """Name of the series that the task's rows are from; the digest of the author's file where it is one."""
-        return self.manifest.dataset if self.spec.dataset.file is None else self.manifest.dataset_digest
+    @functools.cached_property
+    def exposure(self) -> Exposure | None:
+        """What it shows and hides, whichever tape its rollouts have; None where that cannot be told."""
+        return exposure_of_package(self.package, self.hidden)
 
     @functools.cached_property
-    def sources(self) -> frozenset[str]:
-        """What two tasks whose hidden data may be the same have in common (:mod:`openfingym.held_out`)."""
-        return frozenset({self.series}) if self.spec.dataset.file is not None else of_dataset(self.series)
+    def given_exposure(self) -> Exposure | None:
+        """What its given tape shows and hides; None where that cannot be told."""
+        return exposure_of_package(self.package, self.hidden, given=True)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -182,12 +183,6 @@ class HiddenTask:
     def sequential(self) -> bool:
         """Whether hidden data are shown step by step, in episodes or as a walk."""
         return self.open_episode is not None
-
-    @property
-    def shows_outcomes(self) -> bool:
-        """Whether an agent is shown what its episodes are worth while it plays them."""
-        kind = kind_named(self.spec.contract)
-        return isinstance(kind, SequentialKind) and kind.shows_outcomes
 
     @property
     def slow_steps(self) -> bool:
