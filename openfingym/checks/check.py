@@ -239,8 +239,8 @@ def _time(
     oracle: Callable[[], NDArray[np.float64]] | None = None,
     progress: Progress = silent,
 ) -> str:
-    """Rows are in order, training ends before the hidden part begins, and hidden windows of one series do not
-    overlap.
+    """Training ends before the hidden part begins, and what is shown of that is in the order of time, or tells nothing
+    of what comes later.
     """
     if is_sequential(package.task.spec.contract):
         from openfingym.checks.episodes import check_episodes

@@ -1,9 +1,9 @@
 """Simulated panel of 60 stocks by month: 42 characteristics and the excess log return of the month after.
 
-Within a month every stock's value is known to whoever answers, so the row of month t + 1 must not tell the
-return of month t. Therefore nothing here is computed from a price or a return (no momentum, reversal,
-volatility, beta, size or valuation): characteristics and return shocks come from streams of their own, and
-given the characteristics of its own month a return is independent of those of every other::
+The row of month t + 1 does not tell the return of month t, not even to somebody who is shown all rows at
+once: nothing here is computed from a price or a return (no momentum, reversal, volatility, beta, size or
+valuation). Characteristics and return shocks come from streams of their own, and given the characteristics
+of its own month a return is independent of those of every other::
 
     y(t, i) = g(x(t, i)) + market(t) + industry(t, j(i)) + own(t, i)                    shocks: Student t, mean zero
     g = PREMIUM + linear terms + products with a macro variable + a square + a product of two characteristics

@@ -12,8 +12,9 @@
 
 ``e`` is the embargo, rows dropped from the start of the later block. Every window lies wholly inside its block, inputs
 and targets. Every row of a hidden block after the first look-back is a target once, and is among the inputs of later
-windows: they are shown one at a time, each after all before it were answered (:mod:`openfingym.kinds.walk`). Windows to
-generate from a context *tile* their blocks instead, a whole length apart: their contexts are shown at once.
+windows: they are shown one at a time, each after all before it were answered (:mod:`openfingym.kinds.walk`). A split
+may state a larger ``hidden_stride``, for fewer windows. Windows to generate from a context *tile* their blocks instead,
+a whole length apart: their contexts are shown at once.
 """
 
 from __future__ import annotations

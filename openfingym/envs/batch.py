@@ -48,11 +48,11 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
     ``import interface``.
 
     ## Observation space
-    ``Dict`` of every public array that holds numbers; a forecast has ``train_inputs`` (n_train, lookback,
-    channels), ``train_targets`` (n_train, horizon, channels) and ``test_inputs`` (n_test, lookback, channels),
-    float64 in the task's unit. ``info`` of ``reset`` describes the axes, and has public ``texts``, such as training
-    questions in words, as lists by the name of their array. The hidden values are in the verifier's
-    process only.
+    ``Dict`` of every public array that holds numbers; a task to generate from a context has ``train_inputs`` (n_train,
+    lookback, channels), ``train_targets`` (n_train, horizon, channels) and ``test_inputs`` (n_test, lookback,
+    channels), float64 in the task's unit. ``info`` of ``reset`` describes the axes, and has public ``texts``, such as
+    training questions in words, as lists by the name of their array. The hidden values are in the verifier's process
+    only.
 
     ## Reward
     Higher is better, finite, from the private fold. ``loss``: -min(total loss, 99), and -100 for a

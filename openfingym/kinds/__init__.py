@@ -118,7 +118,7 @@ def reference_version(kind: str) -> int:
 
 
 def is_sequential(contract: Contract) -> bool:
-    """Whether a task of this contract is stepped through, episode by episode, instead of answered in one array."""
+    """Whether a task of this contract is stepped through, episode by episode, instead of answered by one array."""
     return isinstance(kind_named(contract), SequentialKind)
 
 
@@ -155,11 +155,11 @@ def sequential_kind(contract: Contract) -> SequentialKind:
     """The kind of a sequential contract.
 
     Raises:
-        UsageError: a task of this contract is answered in one array.
+        UsageError: a task of this contract has no episodes.
     """
     kind = kind_named(contract)
     if not isinstance(kind, SequentialKind):
-        raise UsageError(f"a {kind.name} task is answered in one array, and not stepped through")
+        raise UsageError(f"a {kind.name} task has no episodes: it is answered by one array")
     return kind
 
 

@@ -1,8 +1,8 @@
 """The abstract base class of kinds of task; the registry holds one instance of each kind.
 
 Everything in which kinds differ is a member here, so that no other module compares a kind's name. A kind states its
-contract and implements the abstract methods; the other members have defaults that fit a task like a forecast, which is
-answered in one array.
+contract and implements the abstract methods; the other members have defaults that fit a task which is answered in one
+array, at once.
 """
 
 from __future__ import annotations

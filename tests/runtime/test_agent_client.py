@@ -78,8 +78,7 @@ def test_loading(interface):
     assert inputs.shape == (9, 5, 3)
     assert targets.shape == (9, 2, 3)
     assert interface.load_test_inputs().shape == (4, 5, 3)
-    train, test = interface.load_times()
-    assert train.dtype == test.dtype == np.dtype("datetime64[ns]")
+    assert interface.load("train_times").dtype == np.dtype("datetime64[ns]")
     assert interface.contract == CONTRACT
 
 

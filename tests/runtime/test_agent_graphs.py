@@ -105,7 +105,7 @@ def test_what_a_task_does_not_have_is_said(interfaces):
     with pytest.raises(ValueError, match=r"this task has no array 'targets'; it has .*train_inputs"):
         interfaces["forecast"].load("targets")
     with pytest.raises(ValueError, match="no array 'train_times'"):
-        interfaces["nodes"].load_times()
+        interfaces["nodes"].load("train_times")
 
 
 def test_a_wrong_shape_names_the_axes(interfaces):

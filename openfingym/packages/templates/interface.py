@@ -28,7 +28,6 @@ SUBMISSION_SHAPE = tuple(contract["submission_shape"])
 load_train = _task.load_train
 load_test_inputs = _task.load_test_inputs
 load_graph = _task.load_graph
-load_times = _task.load_times
 load = _task.load
 submit = _task.submit
 budget = _task.budget

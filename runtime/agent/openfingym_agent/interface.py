@@ -1,4 +1,6 @@
-"""The task as a program sees it: arrays to read, and one array to submit for feedback, or episodes to step through."""
+"""The task as a program sees it: arrays to read, and one array to submit for feedback, windows to answer one after the
+other, or episodes to step through.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,6 @@ from openfingym_agent.walk import Walk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -118,12 +119,6 @@ class Interface:
             raise ValueError(f"this is a {self.contract['kind']} task, which has no graph")
         return read_graph(self.load, self.contract["arrays"])
 
-    def load_times(self) -> tuple[NDArray[np.datetime64], NDArray[np.datetime64]]:
-        """UTC times of the rows of every window, inputs then targets: datetime64[ns][n, lookback + horizon] for the
-        training windows, and another array for the test windows.
-        """
-        return self.load("train_times"), self.load("test_times")
-
     def load(self, name: str) -> NDArray[Any]:
         """One of the task's arrays, by its name in ``contract["arrays"]``.
 
@@ -211,7 +206,7 @@ class Interface:
             transport: ``http`` makes one request for each step; ``websocket`` keeps one connection open.
 
         Raises:
-            ValueError: the task is answered in one array, or the transport is neither of the two.
+            ValueError: the task has no episodes, or the transport is neither of the two.
         """
         if self.walks:
             raise ValueError(_WALK)
