@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from openfingym.data.own.filled import filled_csv
 from openfingym.data.own.gaps import Filled, without_gaps
 from openfingym.data.own.tables import DataTable, read_tables
 from openfingym.data.plausibility import RARE, oddities
-from openfingym.data.recipe import train_share
+from openfingym.data.recipe import rows_lost, train_share
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds.start import OwnData
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from openfingym.data.dataset import Measure
     from openfingym.kinds.start import Given, Start
+    from openfingym.metrics.semantics import ValueSemantics
 
 FILE = "data.csv"
 """Name of the file that holds the table in the task's folder."""
@@ -38,7 +40,7 @@ ROOM = 10.0
 """How many times as large as any value of the training block an answer may be."""
 FEWEST = 6
 """Hidden windows that a scaffold leaves to each fold, if the table has enough rows."""
-SEMANTICS: dict[str, tuple[str, str]] = {
+SEMANTICS: dict[str, tuple[ValueSemantics, str]] = {
     "price": ("log_return", "log return per row"),
     "yield": ("yield_level", "as in the data; say it here"),
     "mixed": ("mixed", "as in the data; say it here"),
@@ -257,13 +259,15 @@ def start_from_values(start: Start, given: Given, verb: str, fewest: int = 1) ->
         DataError: a file is malformed, has gaps and ``--fill`` is not given, or there are too few rows.
     """
     own = read_own_table(given, start)
-    require_windows(start, len(own.table.values), fewest)
+    rows = len(own.table.values)
     semantics, unit = SEMANTICS[own.measure]
+    lost = rows_lost(semantics)
+    require_windows(start, rows, fewest, lost)
     low, high = range_of(own)
     noun = {"price": "log returns", "yield": "values", "mixed": "values"}[own.measure]
     contract = edited(
         start.contract,
-        **fitted_lookback(start, len(own.table.values)),
+        **fitted_lookback(start, rows - lost),
         value_semantics=f'"{semantics}"',
         unit=f'"{unit}"',
         low=low,
@@ -293,33 +297,47 @@ def edited(lines: str, **values: object) -> str:
     return lines
 
 
-def require_windows(start: Start, rows: int, fewest: int) -> None:
+def require_windows(start: Start, rows: int, fewest: int, lost: int = 0) -> None:
     """Refuse a table with so few rows that a hidden block holds fewer than ``fewest`` windows.
+
+    Args:
+        start: the kind's scaffold.
+        rows: number of rows of the table.
+        fewest: fewest hidden windows that a fold must have.
+        lost: rows of the table that make no row of values, such as the first of a table of prices.
 
     Raises:
         DataError: there are too few rows; the message says how many are enough.
     """
-    # The shortest windows that a scaffold can have; see `fitted_lookback`.
-    length = number_of(start.contract, "horizon", 1) + (1 if number_of(start.contract, "lookback") else 0)
-    if block_of(start, rows) // length < fewest:
+    # Of the shortest windows that a scaffold can have; see `fitted_lookback`.
+    needs = _rows_of(min(number_of(start.contract, "lookback"), 1), number_of(start.contract, "horizon", 1), fewest)
+    if block_of(start, rows - lost) < needs:
         assert start.split is not None, "kinds of tables are split by time"
-        enough = math.ceil((fewest * length + start.split[3] + 1) / min(start.split[1:3]))
-        raise DataError(
-            f"{rows} rows are too few: a fold needs {fewest} hidden windows, for which {enough} rows are enough"
-        )
+        enough = lost + math.ceil((needs + start.split[3]) / Fraction(str(min(start.split[1:3]))))
+        windows = "one hidden window" if fewest == 1 else f"{fewest} hidden windows"
+        raise DataError(f"{rows} rows are too few: a fold needs {windows}, for which {enough} rows are enough")
 
 
 def fitted_lookback(start: Start, rows: int) -> dict[str, object]:
-    """A ``lookback`` that leaves some hidden windows in a table of few rows, at most the scaffold's own."""
+    """A ``lookback`` that leaves some hidden windows in few rows of values, at most the scaffold's own."""
     lookback, horizon = number_of(start.contract, "lookback"), number_of(start.contract, "horizon", 1)
-    return {"lookback": min(lookback, max(block_of(start, rows) // FEWEST - horizon, min(lookback, 1)))}
+    return {"lookback": min(lookback, max(block_of(start, rows) - _rows_of(0, horizon, FEWEST), min(lookback, 1)))}
+
+
+def _rows_of(lookback: int, horizon: int, windows: int) -> int:
+    """Rows of a block that holds some hidden windows.
+
+    Each begins a horizon after the one before. Windows to generate lie end to end, which is the same, since those of a
+    scaffold have no look-back.
+    """
+    return lookback + windows * horizon
 
 
 def block_of(start: Start, rows: int) -> int:
     """Number of rows of the smaller hidden block."""
     assert start.split is not None, "kinds of tables are split by time"
     # Of the split (train, public, private, embargo).
-    return int(min(start.split[1:3]) * rows) - start.split[3]
+    return train_share(min(start.split[1:3]), rows) - start.split[3]
 
 
 def number_of(lines: str, key: str, default: int | None = None) -> int:

@@ -40,6 +40,14 @@ CODES = {
     "smoke": "smoke-failed",
 }
 """Code of the reason for each check of ``task check`` that may fail."""
+_TIME = {
+    "not in time order": "shuffled-split",
+    "must be in its order": "shuffled-split",
+    "reaches into the hidden part": "overlapping-windows",
+    "is not before the hidden part": "overlapping-windows",
+}
+"""Code of the reason by words of what the check ``time`` says; in every other case something is shown too early. Hidden
+windows may share rows with each other, as they are shown one after the other."""
 _BY_PLACE = ("in order of submission", "in reverse order", "by number")
 """Words in the names of answers that follow the place of an item alone."""
 
@@ -52,7 +60,7 @@ def reason_of(finding: Finding) -> RejectionReason:
     """
     text = finding.detail
     if finding.name == "time":
-        return RejectionReason("shuffled-split" if "not in time order" in text else "overlapping-windows", text)
+        return RejectionReason(next((code for words, code in _TIME.items() if words in text), "leak"), text)
     if finding.name == "build":
         return RejectionReason(
             "too-few-rows" if "rows are enough" in text or "too few" in text else "data-changed", text

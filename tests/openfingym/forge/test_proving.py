@@ -131,7 +131,7 @@ BEHIND_THE_CHECK = (_nearly_hidden_rows_in_train, _scaling_parameters)
         (_nearly_hidden_rows_in_train, {"duplicated-rows"}),
         (_labels_in_metadata, {"leak"}),
         (_labels_in_a_name, {"leak"}),
-        (_windows_out_of_order, {"overlapping-windows"}),
+        (_windows_out_of_order, {"shuffled-split"}),
         (_training_reaches_into_the_test_part, {"overlapping-windows"}),
         (_shuffled_rows, {"shuffled-split"}),
         (_scaling_parameters, {"scaling-on-test"}),

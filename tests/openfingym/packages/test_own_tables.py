@@ -73,11 +73,41 @@ def test_a_task_from_a_table_passes(case: str, tmp_path: Path) -> None:
     assert checked.exit_code == 0, checked.output
 
 
-def test_too_few_rows_are_said_at_once(tmp_path: Path) -> None:
-    given = Given((csv(tmp_path / "x.csv", frame()),))
-    with pytest.raises(DataError, match="400 rows are too few: a fold needs 20 hidden windows, for which 530 rows"):
-        new_task("my-task", tmp_path, "generation", given)
+@pytest.mark.parametrize(
+    ("kind", "rows", "windows"),
+    # Blocks of 70/15/15 %, an embargo of 5 rows and windows of 1 + 5 returns; 40/30/30 %, 1 and 1 + 1 levels;
+    # 60/20/20 %, 5 and 5 returns without a look-back.
+    [
+        ("forecast", 75, "one hidden window"),
+        ("curves", 10, "one hidden window"),
+        ("generation", 526, "20 hidden windows"),
+    ],
+)
+def test_the_fewest_rows_are_said_at_once_and_are_enough(kind: str, rows: int, windows: str, tmp_path: Path) -> None:
+    named = {"a": "3m", "b": "6m"} if kind == "curves" else {}
+    table = frame(rows).rename(columns=named)
+    given = Given((csv(tmp_path / "few.csv", table[:-1]),))
+    with pytest.raises(DataError, match=f"{rows - 1} rows are too few: a fold needs {windows}, for which {rows} rows"):
+        new_task("my-task", tmp_path, kind, given)
     assert not (tmp_path / "my-task").exists()
+    manifest = build(
+        load_task(str(new_task("my-task", tmp_path, kind, Given((csv(tmp_path / "x.csv", table),)))))
+    ).manifest
+    assert manifest.n_public == int(windows.replace("one", "1").split()[0])
+    assert manifest.n_private >= manifest.n_public
+
+
+@pytest.mark.parametrize(
+    ("rows", "lookback", "public"),
+    # Of 0.15 of the rows less 1, 5 are the embargo; windows of a horizon of 5 advance by 5.
+    [(120, 1, 2), (241, 1, 6), (301, 10, 6), (368, 20, 6), (900, 20, 21)],
+)
+def test_a_look_back_leaves_six_windows_that_advance_by_the_horizon(
+    rows: int, lookback: int, public: int, tmp_path: Path
+) -> None:
+    folder = new_task("my-task", tmp_path, "forecast", Given((csv(tmp_path / "x.csv", frame(rows)),)))
+    package = build(load_task(str(folder)))
+    assert (package.contract["lookback"], package.manifest.n_public) == (lookback, public)
 
 
 def test_rows_without_dates_get_none(tmp_path: Path) -> None:
