@@ -97,7 +97,7 @@ class PastShowings:
 
 def _has_shown(played: Playing, task: HiddenTask) -> bool:
     """Whether what was played shows something of a task's given tape."""
-    if played.hidden_digest == task.fold_digest:
+    if played.hidden_digest == task.hidden_digest:
         return True
     if played.exposure is None or task.given_exposure is None or played.hidden_digest is None:
         return played.task == task.name

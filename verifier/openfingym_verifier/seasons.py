@@ -81,7 +81,7 @@ class Seasons:
         """The season that has told of a task's hidden data; None where none has."""
         # Of the first task that is asked for, the arrays are hashed, which is for nothing where nothing was told.
         known = self._retired
-        return (known.get(task.fold_digest) or known.get(task.manifest.digest)) if known else None
+        return (known.get(task.hidden_digest) or known.get(task.manifest.digest)) if known else None
 
     def retired_tasks(self) -> list[str]:
         """Names of the tasks that participants cannot play in the latest season."""
@@ -187,7 +187,7 @@ class Seasons:
         season = self.latest
         closed = None if season.closed_ns is None else utc(season.closed_ns)
         entries = self._ledger.entries(season.name)
-        climbed = {task.name: (task.name, task.fold_digest) for task in self._tasks.values()}
+        climbed = {task.name: (task.name, task.hidden_digest) for task in self._tasks.values()}
         return {
             "name": season.name,
             "opened_at": utc(season.opened_ns),

@@ -264,7 +264,7 @@ class Service:
             if kind != "given":
                 row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
             elif row.split == "test":
-                digest, exposure = await self.in_pool(lambda: (task.fold_digest, task.given_exposure))
+                digest, exposure = await self.in_pool(lambda: (task.hidden_digest, task.given_exposure))
                 row = replace(row, hidden_digest=digest)
             # Before the rollout exists: what cannot be drawn is an error of ours that leaves nothing behind.
             drawn = await self.tapes.drawn(replace(row, questions=None), task)

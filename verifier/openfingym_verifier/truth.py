@@ -170,7 +170,7 @@ class HiddenTask:
         return self.manifest.submission_shape
 
     @functools.cached_property
-    def fold_digest(self) -> str:
+    def hidden_digest(self) -> str:
         """SHA-256 of the hidden arrays, which are the same in a package that is built again over them."""
         return sha256_of_json({name: sha256_of(self.hidden[name].tobytes()) for name in self.hidden})
 
