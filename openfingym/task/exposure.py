@@ -103,6 +103,11 @@ def is_told(hidden: Exposure, played: Exposure) -> bool:
     return any(_met(shown, hidden.hides) for shown in (played.shows, played.plays))
 
 
+def hide_the_same(one: Exposure, other: Exposure) -> bool:
+    """Whether two tasks hide some days of an instrument alike."""
+    return bool(_met(one.hides, other.hides))
+
+
 def _met(shown: Mapping[str, Days], hidden: Mapping[str, Days]) -> dict[str, tuple[str, str]]:
     """The instruments of which days are shown that are hidden elsewhere, with the first and last such day."""
     found = {}

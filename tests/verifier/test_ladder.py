@@ -48,6 +48,24 @@ def test_only_a_whole_step_above_the_top_raises_it() -> None:
     assert (other and other.rung, ladders.top(["t"])) == (0.95, 0.9), "a ladder for each fold"
 
 
+@given(
+    st.lists(
+        st.tuples(st.sets(st.sampled_from("abc"), min_size=1), st.one_of(st.none(), st.floats(0.0, 1.5))), max_size=40
+    )
+)
+def test_a_ladder_that_is_read_from_what_it_said_is_where_it_was(asked: list[tuple[set[str], float | None]]) -> None:
+    """Whatever names a fold has, each of them has the lowest top that was told under it, as the ledger computes it."""
+    ladders = Ladders()
+    told: dict[str, list[float]] = {}
+    for names, surely in asked:
+        if (said := ladders.answer(names, surely)) is not None:
+            for name in names:
+                told.setdefault(name, []).append(said.top)
+    again = Ladders([Climbed(name, len(tops), min(tops)) for name, tops in told.items()])
+    for names in (["a"], ["b"], ["c"], ["a", "b"], ["a", "b", "c"]):
+        assert (again.top(names), again.answers(names)) == (ladders.top(names), ladders.answers(names))
+
+
 def test_after_so_many_answers_it_tells_nothing_more() -> None:
     ladders = Ladders([Climbed("t", LADDER_ANSWERS - 2, 0.8)])
     ladders.count(["t"])

@@ -149,7 +149,9 @@ def test_what_is_filed_twice_takes_no_room(launch: Callable[..., Any], package: 
         ledger.close()
 
 
-def forecasts(folder: Path, name: str, shares: tuple[float, float, float], seed: int = 0) -> BuiltPackage:
+def forecasts(
+    folder: Path, name: str, shares: tuple[float, float, float], seed: int = 0, rows: int = 100
+) -> BuiltPackage:
     """Forecasts of a series from a file, which is the same for the same seed."""
     task = write_task(
         folder,
@@ -162,7 +164,7 @@ def forecasts(folder: Path, name: str, shares: tuple[float, float, float], seed:
         split=SPLIT.format(*shares, 3),
         verification=f"budget = 2\n{OPEN_RATE}",
     )
-    write_walk(task, 100, ["c0", "c1"], seed)
+    write_walk(task, rows, ["c0", "c1"], seed)
     return seal(folder, task)
 
 
@@ -180,6 +182,21 @@ def test_what_was_shown_under_another_name_counts_when_that_task_is_gone(
         assert told(play(first, later, "b")) == (1, True)
         assert told(play(first, other, "c")) == (0, False)
         assert told(play(second, later, "b")) == (0, False)
+
+
+def test_an_authors_series_with_one_row_more_is_the_same_series(launch: Callable[..., Any], tmp_path: Path) -> None:
+    """Its digest is another one, and so are its instruments' names; the task's name is not."""
+    packages = []
+    for rows in (100, 101):
+        folder = tmp_path / str(rows)
+        packages.append(forecasts(folder, "weekly", (0.4, 0.3, 0.3), rows=rows))
+    parties = Parties(launch, packages[:1], tmp_path / "state")
+    with parties.client("first") as first:
+        play(first, packages[0], "a")
+    parties.packages = packages[1:]
+    parties.restart()
+    with parties.client("first") as first:
+        assert told(play(first, packages[1], "b")) == (1, True)
 
 
 def test_under_the_local_policy_it_is_counted_alone(serve: Callable[..., Any], package: BuiltPackage) -> None:

@@ -88,6 +88,13 @@ def test_what_reveals_nothing_of_others_labels_is_free(free: dict[str, object]) 
     assert rations.ladders.answers(["t"]) == 0
 
 
+def test_what_happened_in_a_live_session_is_no_others() -> None:
+    rations = Rations(SEASONS)
+    for _ in range(PRIVATE + 2):
+        assert rations.take_private(row(session={"tape": None}), 0.5, read=True) == Told("full")
+    assert rations.ladders.answers(["t"]) == 0
+
+
 @pytest.mark.parametrize("free", FREE)
 def test_whoever_could_read_the_labels_is_told_in_a_sealed_season_too(free: dict[str, object]) -> None:
     assert Rations(SEASONS).take_private(row(**free, season="sealed"), 0.5, read=True) == Told("full")
@@ -117,6 +124,12 @@ def test_a_fold_under_two_names_has_one_bound_and_one_ladder() -> None:
     assert last is not None
     assert (last.rung, last.top, last.answers) == (None, 0.5, LADDER_ANSWERS)
     assert rations.take_private(row(principal="y", task="u", hidden_digest="h"), 0.1, read=True).ladder is None
+    # Another task on one of its instruments, which hides the same days in windows of another shape.
+    shared = row(principal="z", task="s", hidden_digest="s", instruments=("gold",))
+    assert rations.take_private(shared, 0.1, read=True).ladder is not None
+    joined = Rations(SEASONS, ladders=Ladders([Climbed("gold", LADDER_ANSWERS, None)]))
+    assert joined.take_private(shared, 0.1, read=True).ladder is None
+    assert disclosed(joined, shared, 5) == 5, "feedback is bounded for each task"
     # A package that is built again over nearly the same hidden data has its name alone: of those 30, 29 were under it.
     told = [rations.take_private(row(principal=name, hidden_digest="i"), 0.1, read=True) for name in ("v", "w")]
     assert [each.ladder is not None for each in told] == [True, False]

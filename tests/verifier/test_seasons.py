@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openfingym.errors import VerifierError
+from openfingym.errors import SubmissionError, VerifierError
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifiedResult, VerifierClient
 from openfingym_verifier.disclosure import disclosed
@@ -21,6 +21,7 @@ from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.ledger import Ledger
 from openfingym_verifier.ledger_check import verify_ledger
 from openfingym_verifier.policy import ENTRIES, LADDER_ANSWERS, STRICT
+from tests.verifier.conftest import FILE, OPEN_RATE, SPLIT, seal, write_task, write_walk
 
 TASK = "tiny"
 FIGURES = (
@@ -217,6 +218,128 @@ def test_a_task_that_is_built_again_while_the_season_is_open_is_retired_all_the_
     verify_ledger(tmp_path / "state")
 
 
+def shared_series(folder: Path, name: str, lookback: int) -> BuiltPackage:
+    """Forecasts of the same days of the same series, whose windows have another shape for each look-back."""
+    task = write_task(
+        folder,
+        name,
+        metrics=("mae",),
+        family="forecasting",
+        kind="forecast",
+        contract=(
+            f"lookback = {lookback}\nhorizon = 2\nvalue_semantics = 'log_return'\nunit = 'u'\nlow = -2.0\nhigh = 2.0"
+        ),
+        # Of real data days are compared; of what is simulated one task of a dataset conflicts with every other.
+        dataset=f"{FILE}channels = ['c0', 'c1']".replace("simulated", "real"),
+        split=SPLIT.format(0.4, 0.3, 0.3, 3),
+        verification=f"budget = 2\n{OPEN_RATE}",
+    )
+    write_walk(task, 100, ["c0", "c1"], 0)
+    return seal(folder, task)
+
+
+def walk(client: VerifierClient, package: BuiltPackage, agent: str) -> str:
+    """A rollout that answers every private window with 0; returns its id."""
+    ticket = client.create_rollout(package.manifest.name, agent_digest=agent)
+    client.walk(ticket.token, np.zeros((package.manifest.n_private, *package.manifest.submission_shape[1:])))
+    client.finalize(ticket.rollout_id)
+    return ticket.rollout_id
+
+
+def test_the_same_days_in_windows_of_another_shape_are_the_same_hidden_data(launch: Any, tmp_path: Path) -> None:
+    """Seven tasks on one series would otherwise have seven ladders, and be played one season after the other."""
+    one, other = (shared_series(tmp_path, name, lookback) for name, lookback in (("one", 3), ("other", 4)))
+    assert one.manifest.truth_digest != other.manifest.truth_digest
+    verifier = launch([one, other], tmp_path / "state")
+    with verifier.client() as operator:
+        disclosing(operator)
+        key = operator.add_participant("ann")
+        with VerifierClient(uds=verifier.uds, admin_token=key) as ann:
+            ann.file_agents(["ab" * 32])
+            rollouts = [walk(ann, package, "ab" * 32) for package in (one, other, one, other)]
+            answers = [(ann.finalize(rollout).ladder or {}).get("answers") for rollout in rollouts]
+            assert answers == [1, 2, 3, None], "three answers to a party, of both together"
+        ladders = operator.season().ladders
+        assert {(ladder.task, ladder.answers) for ladder in ladders} == {("one", 3), ("other", 3)}
+        assert operator.close_season().retired == ("one", "other")
+    verifier.kill()
+    with launch([one], tmp_path / "state").client() as operator, pytest.raises(VerifierError, match="fold-retired"):
+        operator.open_season("3")
+
+
+def test_what_was_played_is_retired_whether_it_is_the_entry_or_not(launch: Any, tmp_path: Path) -> None:
+    """Its party knows it, under whatever agent that it files for the next season."""
+    before = shared_series(tmp_path / "before", "one", 3)
+    again = shared_series(tmp_path / "again", "one", 7)
+    agent = "ab" * 32
+    first = launch([before], tmp_path / "state")
+    with first.client() as operator:
+        key = operator.add_participant("ann")
+        with VerifierClient(uds=first.uds, admin_token=key) as ann:
+            entry = walk(ann, before, agent)
+    first.kill()
+    second = launch([again], tmp_path / "state")
+    with second.client() as operator, VerifierClient(uds=second.uds, admin_token=key) as ann:
+        walk(ann, again, agent)
+        operator.close_season()
+        assert [row.rollout_id for row in ann.board("1").rows] == [entry]
+        with pytest.raises(VerifierError, match="fold-retired"):
+            operator.open_season("2")
+    second.kill()
+    with contextlib.closing(sqlite3.connect(tmp_path / "state" / "ledger.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM retired").fetchone() == (2,)
+
+
+def test_nobody_plays_a_private_fold_once_its_season_is_closed(launch: Any, tmp_path: Path) -> None:
+    """Rollouts that were kept open over the close would show which seed to enter in the next season."""
+    package = shared_series(tmp_path, "one", 3)
+    verifier = launch([package], tmp_path / "state")
+    with verifier.client() as operator:
+        key = operator.add_participant("ann")
+        with VerifierClient(uds=verifier.uds, admin_token=key) as ann:
+            begun, kept = (ann.create_rollout("one") for _ in range(2))
+            at = ann.start_episode(begun.token)
+            operator.close_season()
+            with pytest.raises(SubmissionError, match="no longer played"):
+                ann.start_episode(kept.token)
+            zeros = {"predictions": np.zeros((1, 2, 2)).tolist()}
+            assert ann.step(begun.token, at.episode, 1, zeros).step == 1, "what was begun goes on"
+            assert ann.finalize(kept.rollout_id).state == "rejected"
+    verifier.kill()
+    verify_ledger(tmp_path / "state")
+
+
+def test_an_older_ledger_learns_which_hidden_data_its_rollouts_are_on(
+    launch: Any, make: Any, tmp_path: Path, answer: np.ndarray, packages: dict[str, BuiltPackage]
+) -> None:
+    again = make(tmp_path / "again", TASK, verification="feedback_digits = 2")
+    state = tmp_path / "state"
+    first = launch([packages[TASK]], state)
+    with first.client() as operator:
+        key = operator.add_participant("ann")
+        with VerifierClient(uds=first.uds, admin_token=key) as ann:
+            ann.enter(played(ann, answer).rollout_id)
+    first.kill()
+    with contextlib.closing(sqlite3.connect(state / "ledger.db")) as connection:
+        for statement in (
+            *(f"ALTER TABLE rollouts DROP COLUMN {name}" for name in ("hidden_digest", "instruments")),
+            "ALTER TABLE entries DROP COLUMN changes",
+            "ALTER TABLE retired DROP COLUMN task_digest",
+            "DROP TABLE exposures",
+            "PRAGMA user_version = 12",
+        ):
+            connection.execute(statement)
+    second = launch([packages[TASK]], state)
+    with second.client() as operator:
+        operator.close_season()
+    second.kill()
+    third = launch([again], state)
+    with third.client() as operator, pytest.raises(VerifierError, match="fold-retired"):
+        operator.open_season("2")
+    third.kill()
+    verify_ledger(state)
+
+
 def test_what_tells_nothing_retires_nothing(operator: VerifierClient, join: Join, answer: np.ndarray) -> None:
     ann = join("ann")
     ticket = ann.create_rollout(TASK)
@@ -227,16 +350,50 @@ def test_what_tells_nothing_retires_nothing(operator: VerifierClient, join: Join
     assert played(ann, answer).state == "held"
 
 
-def test_to_enter_the_same_again_writes_nothing(
-    running: EmbeddedVerifier, operator: VerifierClient, join: Join, answer: np.ndarray
+def test_to_enter_the_same_again_writes_nothing_and_to_change_takes_room(
+    launch: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
 ) -> None:
-    ann = join("ann")
-    one, two = (played(ann, answer).rollout_id for _ in range(2))
-    entered = [ann.enter(one), ann.enter(two)]
-    before = len(ann.log(one)) + len(ann.log(two))
-    for _ in range(5):
-        assert [ann.enter(one), ann.enter(two)] == entered
-    assert len(ann.log(one)) + len(ann.log(two)) == before
+    """Every change is in the log for good, so that a restart must not forget it."""
+    first = launch([packages[TASK]], tmp_path / "state", "--stored-mb", "0.06")
+    with first.client() as operator:
+        key = operator.add_participant("ann")
+    with VerifierClient(uds=first.uds, admin_token=key) as ann:
+        one, two = (played(ann, answer).rollout_id for _ in range(2))
+        entered = [ann.enter(one), ann.enter(two)]
+        before = len(ann.log(one)) + len(ann.log(two))
+        for _ in range(100):
+            assert [ann.enter(one), ann.enter(two)] == entered
+        assert len(ann.log(one)) + len(ann.log(two)) == before
+
+        def change_without_end() -> None:
+            for n in range(200):
+                ann.enter((two, one)[n % 2], primary=True)
+
+        with pytest.raises(VerifierError, match="storage-exhausted"):
+            change_without_end()
+        changes = len(ann.log(one)) + len(ann.log(two)) - before
+        assert 10 < changes < 200
+    first.kill()
+    second = launch([packages[TASK]], tmp_path / "state", "--stored-mb", "0.06")
+    again = VerifierClient(uds=second.uds, admin_token=key)
+    with again, pytest.raises(VerifierError, match="storage-exhausted"):
+        again.enter((two, one)[changes % 2], primary=True)
+    second.kill()
+
+
+def test_what_was_answered_before_its_task_was_built_again_can_be_entered(
+    launch: Any, make: Any, packages: dict[str, BuiltPackage], tmp_path: Path, answer: np.ndarray
+) -> None:
+    again = make(tmp_path / "again", TASK, verification="feedback_digits = 2")
+    first = launch([packages[TASK]], tmp_path / "state")
+    with first.client() as operator:
+        key = operator.add_participant("ann")
+    with VerifierClient(uds=first.uds, admin_token=key) as ann:
+        rollout = played(ann, answer).rollout_id
+    first.kill()
+    second = launch([again], tmp_path / "state")
+    with VerifierClient(uds=second.uds, admin_token=key) as ann:
+        assert ann.enter(rollout).primary
 
 
 def test_entries_are_few_and_chosen_before_anything_is_told(
@@ -367,7 +524,7 @@ def test_a_season_of_an_earlier_version_is_disclosing_and_its_log_still_holds(
             *(f"ALTER TABLE seasons DROP COLUMN {name}" for name in ("kind", "reused", "board")),
             "DROP TABLE entries",
             "DROP TABLE retired",
-            "ALTER TABLE rollouts DROP COLUMN hidden_digest",
+            *(f"ALTER TABLE rollouts DROP COLUMN {name}" for name in ("hidden_digest", "instruments")),
             "DROP TABLE exposures",
         ):
             connection.execute(statement)

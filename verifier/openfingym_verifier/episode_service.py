@@ -244,7 +244,11 @@ class EpisodeService:
             else:
                 play = await in_threads(self._sessions.threads, self._begin_session, rollout, task, row)
             # On the disk before the first observation is shown: a private episode that was seen counts as begun.
-            await self._ledger.writer.submit(EpisodeStarted(rollout.id, row, rollout.accepted, now_ns()).apply)
+            refused = await self._ledger.writer.submit(
+                EpisodeStarted(rollout.id, row, rollout.accepted, now_ns()).apply
+            )
+            if isinstance(refused, Problem):
+                raise refused
         rollout.accepted += fold == "private"
         progress.rows.append(row)
         progress.play = play

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from openfingym.digests import canonical_json, sha256_of, sha256_of_json, sha256_of_text
 from openfingym.errors import VerifierError
 from openfingym_verifier.disclosure import disclosed, told_digest
+from openfingym_verifier.policy import LOCAL_USER, OPERATOR
+from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
     from openfingym.results import Disclosure
@@ -19,12 +21,55 @@ if TYPE_CHECKING:
     from openfingym_verifier.writer import Transaction
 
 
+SEASON_OVER = (
+    "SELECT 1 FROM rollouts JOIN seasons ON seasons.name = season WHERE rollouts.id = ? AND closed_ns IS NOT NULL"
+    " AND policy = 'strict' AND split = 'test' AND principal NOT IN (?, ?)"
+)
+"""Query of whether the season of a participant's rollout is closed."""
+
+
+def hidden_instruments(exposure: Exposure | None) -> tuple[str, ...]:
+    """The instruments of which a task hides days; none where that is not known."""
+    return () if exposure is None else tuple(sorted(exposure.hides))
+
+
 def file_agent(transaction: Transaction, principal: str, digest: str, at_ns: int) -> None:
     """Write that a principal has an agent of this digest from now on, if it had none before."""
     transaction.connection.execute(
         "INSERT INTO agents (principal, digest, filed_ns) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (principal, digest, at_ns),
     )
+
+
+def keep_exposure(transaction: Transaction, task_digest: str, exposure: Exposure | None) -> None:
+    """Write what a task shows and hides, if that is known and was not written before."""
+    if exposure is not None:
+        transaction.connection.execute(
+            "INSERT INTO exposures (task_digest, content) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (task_digest, json.dumps(exposure.to_dict())),
+        )
+
+
+@dataclass(frozen=True)
+class HiddenDataKnown:
+    """A task is served of which an older ledger has rollouts, without saying which hidden data they are on."""
+
+    task_digest: str
+    hidden_digest: str
+    exposure: Exposure | None
+
+    def apply(self, transaction: Transaction) -> None:
+        """Write it into these rollouts, and where the data are retired."""
+        keep_exposure(transaction, self.task_digest, self.exposure)
+        transaction.connection.execute(
+            "UPDATE rollouts SET hidden_digest = ?, instruments = ? WHERE task_digest = ? AND hidden_digest IS NULL"
+            " AND tape = 'given' AND split = 'test' AND session IS NULL",
+            (self.hidden_digest, json.dumps(hidden_instruments(self.exposure)), self.task_digest),
+        )
+        transaction.connection.execute(
+            "UPDATE OR REPLACE retired SET fold = ?, task_digest = ? WHERE fold = ?",
+            (self.hidden_digest, self.task_digest, self.task_digest),
+        )
 
 
 @dataclass(frozen=True)
@@ -60,8 +105,8 @@ class Created:
             "INSERT INTO rollouts (id, task, task_digest, agent, seed, budget, created_ns, expires_ns, bucket_tokens, "
             "bucket_ns,"
             " principal, season, policy, tape, tape_commitment, session, questions, split, instance,"
-            " question_range, agent_digest, hidden_digest)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " question_range, agent_digest, hidden_digest, instruments)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 row.id,
                 row.task,
@@ -84,13 +129,10 @@ class Created:
                 row.question_range,
                 row.agent_digest,
                 row.hidden_digest,
+                json.dumps(row.instruments),
             ),
         )
-        if self.exposure is not None:
-            transaction.connection.execute(
-                "INSERT INTO exposures (task_digest, content) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                (row.task_digest, json.dumps(self.exposure.to_dict())),
-            )
+        keep_exposure(transaction, row.task_digest, self.exposure)
         if row.agent_digest is not None:
             file_agent(transaction, row.principal, row.agent_digest, row.created_ns)
         entry = {"event": "rollout-created", "at_ns": row.created_ns, "task": row.task, "task_digest": row.task_digest}
@@ -228,9 +270,19 @@ class EpisodeStarted:
     """Number of private episodes that the rollout had begun before."""
     at_ns: int
 
-    def apply(self, transaction: Transaction) -> None:
-        """Write it."""
+    def apply(self, transaction: Transaction) -> Problem | None:
+        """Write it; returns why it cannot be begun, or None."""
         connection, row = transaction.connection, self.episode
+        # Whoever looked at a fold after the close would be shown what it hides, for no entry that is on the board.
+        if (
+            row.fold == "private"
+            and connection.execute(SEASON_OVER, (self.rollout_id, LOCAL_USER, OPERATOR)).fetchone()
+        ):
+            return Problem(
+                "season-closed",
+                "The season of this rollout is closed: the private fold is no longer played in it. Create a rollout in "
+                "the next one.",
+            )
         # Private episodes are the budget of a sequential task: counted in the statement that compares the count.
         if row.fold == "private":
             begun = connection.execute(
@@ -253,6 +305,7 @@ class EpisodeStarted:
             "number": row.number,
         }
         transaction.log(self.rollout_id, entry)
+        return None
 
 
 @dataclass(frozen=True)

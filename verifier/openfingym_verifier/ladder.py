@@ -57,7 +57,7 @@ def worst_case_bits() -> float:
 class Ladders:
     """The ladders of one verifier's folds, as the ledger has them. Belongs to the event loop.
 
-    A fold is known by several names (:attr:`~openfingym_verifier.ledger_rows.RolloutRow.told_of`), and what was told
+    A fold is known by several names (:meth:`~openfingym_verifier.ledger_rows.RolloutRow.told_of`), and what was told
     under any of them counts.
     """
 
@@ -89,10 +89,10 @@ class Ladders:
             return None
         self.count(fold)
         rung = rung_of(surely)
-        raises = rung < self.top(fold)
-        if raises:
-            self._tops |= dict.fromkeys(fold, rung)
-        return LadderAnswer(rung if raises else None, self.top(fold), self.answers(fold))
+        before = self.top(fold)
+        top = min(before, rung)
+        self._tops |= dict.fromkeys(fold, top)
+        return LadderAnswer(rung if rung < before else None, top, self.answers(fold))
 
     def count(self, fold: Iterable[str]) -> None:
         """Count a result of a fold that was told in any way."""

@@ -58,6 +58,7 @@ sizes (principal, size) AS (
     UNION ALL SELECT principal, :submission + length(content) FROM payloads
         JOIN submissions ON submissions.id = submission JOIN others ON others.id = rollout_id
     UNION ALL SELECT principal, :event FROM episodes JOIN others ON others.id = rollout_id
+    UNION ALL SELECT principal, :event * changes FROM entries JOIN others ON others.id = rollout_id
     UNION ALL SELECT principal, :event + length(CAST(action AS BLOB)) FROM steps
         JOIN episodes ON episodes.id = episode JOIN others ON others.id = rollout_id
     UNION ALL SELECT principal, :event + length(answer) FROM forecasts
@@ -70,13 +71,14 @@ SELECT principal, sum(size) FROM sizes GROUP BY principal
 """Query of what is stored of each participant, as :mod:`openfingym_verifier.storage` counts it."""
 TOLD = """
 WITH told AS (
-    SELECT principal, task, hidden_digest, fold, policy, result FROM disclosures JOIN rollouts ON rollout_id = id
-    WHERE tape = 'given' AND split = 'test'
+    SELECT principal, task, hidden_digest, instruments, fold, policy, result FROM disclosures
+    JOIN rollouts ON rollout_id = id WHERE tape = 'given' AND session IS NULL AND split = 'test'
 )
 SELECT principal, task AS told_of, fold, policy, result FROM told
 UNION ALL SELECT principal, hidden_digest, fold, policy, result FROM told WHERE hidden_digest IS NOT NULL
+UNION ALL SELECT principal, value, fold, policy, result FROM told, json_each(instruments) WHERE fold = 'private'
 """
-"""Query of what was told of given tapes, once for each name that it is counted by (:attr:`RolloutRow.told_of`)."""
+"""Query of what was told of given tapes, once for each name that it is counted by (:meth:`RolloutRow.told_of`)."""
 PROBE_BYTES = 64 * 1024
 """Bytes that are written and emptied again, to see whether a rollout could be written."""
 
@@ -176,7 +178,8 @@ class Ledger:
         """
         begun = (
             "SELECT task, hidden_digest, task_digest, created_ns AS first_ns FROM rollouts WHERE principal = ?"
-            " AND tape = 'given' AND split = 'test' AND (accepted > 0 OR (result IS NULL AND expires_ns > ?))"
+            " AND tape = 'given' AND session IS NULL AND split = 'test'"
+            " AND (accepted > 0 OR (result IS NULL AND expires_ns > ?))"
         )
         return self._playings(begun, (principal, now_ns - UNDERWAY_NS))
 
@@ -188,10 +191,10 @@ class Ledger:
             "SELECT task, hidden_digest, task_digest, min(started_ns) AS first_ns FROM episodes JOIN rollouts"
             " ON rollouts.id = rollout_id WHERE principal = ? AND tape = 'given' AND split = 'test'"
             " AND questions IS NULL AND rollouts.id != ? AND fold = 'private'"
-            " AND json_extract(session, '$.tape') IS ? GROUP BY rollout_id"
+            " AND CASE WHEN ? THEN session IS NULL ELSE json_extract(session, '$.tape') = ? END GROUP BY rollout_id"
         )
         tape = None if rollout.session is None else rollout.session.get("tape")
-        return self._playings(begun, (rollout.principal, rollout.id, tape))
+        return self._playings(begun, (rollout.principal, rollout.id, rollout.session is None, tape))
 
     def _playings(self, begun: str, values: tuple[object, ...]) -> list[Playing]:
         """What rollouts have played, from a query of their tasks and the times at which they began."""
@@ -294,7 +297,30 @@ class Ledger:
     def retired(self) -> list[RetiredFold]:
         """The hidden data that were told of at the close of a season."""
         with self.read() as connection:
-            return [RetiredFold(*row) for row in connection.execute("SELECT fold, task, season FROM retired")]
+            return [
+                RetiredFold(*row) for row in connection.execute("SELECT fold, task, season, task_digest FROM retired")
+            ]
+
+    def exposures(self) -> dict[str, Exposure]:
+        """What tasks that were played show and hide, by the digest of the task."""
+        with self.read() as connection:
+            rows = connection.execute("SELECT task_digest, content FROM exposures").fetchall()
+        return {row["task_digest"]: Exposure.of(json.loads(row["content"])) for row in rows}
+
+    def of_unknown_data(self) -> set[str]:
+        """Digests of the tasks of which there are rollouts, from an older version, without their hidden data's."""
+        query = (
+            "SELECT DISTINCT task_digest FROM rollouts WHERE hidden_digest IS NULL AND tape = 'given'"
+            " AND split = 'test' AND session IS NULL UNION SELECT fold FROM retired WHERE task_digest IS NULL"
+        )
+        with self.read() as connection:
+            return {row[0] for row in connection.execute(query)}
+
+    def entry(self, rollout_id: str) -> bool | None:
+        """Whether a rollout is a primary entry; None where it is not entered."""
+        with self.read() as connection:
+            row = connection.execute("SELECT is_primary FROM entries WHERE rollout_id = ?", (rollout_id,)).fetchone()
+            return None if row is None else bool(row[0])
 
     def ladders(self) -> list[Climbed]:
         """How far the ladder of each fold was climbed, and how much was told of it in all."""

@@ -74,14 +74,24 @@ class RolloutRow:
     agent_digest: str | None = None
     """Hex digest of the agent, its seed left out, as its caller states it; None where it does not."""
     hidden_digest: str | None = None
-    """Hex digest of the hidden arrays of a given tape; None of other tapes, of instances, and in older ledgers."""
+    """Hex digest of the hidden arrays of a given tape; None of other tapes, sessions and instances."""
+    instruments: tuple[str, ...] = ()
+    """The instruments of which these arrays hide days; empty where there is no digest, or that cannot be told."""
 
     @property
-    def told_of(self) -> tuple[str, ...]:
-        """By what is counted that something was told of its hidden data: the name of its task, since a package that is
-        built again over much the same labels has another digest, and their digest, since a task may have another name.
+    def shared(self) -> bool:
+        """Whether other rollouts have the same hidden data."""
+        return self.tape == "given" and self.session is None
+
+    def told_of(self, fold: FoldName) -> tuple[str, ...]:
+        """By what is counted that something was told of a fold of its hidden data.
+
+        It is the name of its task, since a package that is built again over much the same labels has another digest,
+        and that digest, since a task may have another name. Of the private fold, of which all parties together are told
+        little, it is every instrument as well: all tasks on one hide it on the same days.
         """
-        return (self.task,) if self.hidden_digest is None else (self.task, self.hidden_digest)
+        known = (self.task,) if self.hidden_digest is None else (self.task, self.hidden_digest)
+        return (*known, *self.instruments) if fold == "private" else known
 
     @property
     def asked(self) -> QuestionRange | None:
@@ -109,7 +119,7 @@ class Climbed:
     """How far the ladder of a fold was climbed."""
 
     of: str
-    """Name of the task, or digest of its hidden data; see :attr:`RolloutRow.told_of`."""
+    """One of the names by which it is known (:meth:`RolloutRow.told_of`)."""
     told: int
     """How many results of the fold were told in any way."""
     top: float | None
@@ -141,6 +151,8 @@ class RetiredFold:
     """Name of the task."""
     season: str
     """Name of the season."""
+    task_digest: str | None = None
+    """Digest of the task, by which the ledger knows what it shows and hides; None in older ledgers."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +178,7 @@ class Disclosures:
     principal: str
     """Name of the principal."""
     of: str
-    """Name of the task, or digest of its hidden data; see :attr:`RolloutRow.told_of`."""
+    """One of the names by which they are known (:meth:`RolloutRow.told_of`)."""
     fold: FoldName
     count: int
 
@@ -204,6 +216,7 @@ def rollout_row(row: sqlite3.Row | Mapping[str, Any]) -> RolloutRow:
     bucket = Bucket(fields.pop("bucket_tokens"), fields.pop("bucket_ns"))
     for name in ("result", "session", "questions", "settled"):
         fields[name] = None if fields[name] is None else json.loads(fields[name])
+    fields["instruments"] = tuple(json.loads(fields["instruments"]))
     return RolloutRow(**fields, bucket=bucket)
 
 

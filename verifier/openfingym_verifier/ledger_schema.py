@@ -157,10 +157,14 @@ CREATE TABLE retired (
 # Before there were kinds of seasons, every one told something while it was open.
 SHOWINGS = """
 ALTER TABLE rollouts ADD COLUMN hidden_digest TEXT;
+ALTER TABLE rollouts ADD COLUMN instruments TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE entries ADD COLUMN changes INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE retired ADD COLUMN task_digest TEXT;
 CREATE TABLE exposures (task_digest TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID;
 """
 # Which hidden data a rollout is on, and what tasks show and hide of which instruments and days: what was told or shown
-# under one name counts under every other, whether the task is still served or not.
+# under one name counts under every other, whether the task is still served or not. And how often a participant has
+# changed its mind of an entry, each time being in the log.
 STEPS = (
     SCHEMA + log.SCHEMA,
     EPISODES,

@@ -99,6 +99,9 @@ def _has_shown(played: Playing, task: HiddenTask) -> bool:
     """Whether what was played shows something of a task's given tape."""
     if played.hidden_digest == task.hidden_digest:
         return True
-    if played.exposure is None or task.given_exposure is None or played.hidden_digest is None:
+    hidden, shown = task.given_exposure, played.exposure
+    if hidden is None or shown is None:
         return played.task == task.name
-    return is_told(task.given_exposure, played.exposure)
+    # An author's data have their digest for a name, and with one row more they have another.
+    own = task.spec.dataset.file is not None and played.task == task.name
+    return own or is_told(hidden, shown)

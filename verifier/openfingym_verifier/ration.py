@@ -77,13 +77,13 @@ class Rations:
         # Of hidden data of its own as well: who knew the scores of its rollouts would enter the luckiest.
         if season.kind == "sealed" or season.closed_ns is not None:
             return Told("held")
-        if row.tape != "given":
+        if not row.shared:
             return Told("full")
         if self._told(row, "private") >= limit:
             return Told("held")
-        answer = self.ladders.answer(row.told_of, surely)
+        answer = self.ladders.answer(row.told_of("private"), surely)
         if answer is not None:
-            self._count(row.principal, row.told_of, "private")
+            self._count(row.principal, row.told_of("private"), "private")
         return Told("held", answer)
 
     def release(self, released: Iterable[Released]) -> None:
@@ -98,12 +98,12 @@ class Rations:
         """Count one disclosure, if the limit leaves one."""
         if limit is not None and self._told(row, fold) >= limit:
             return False
-        self._count(row.principal, row.told_of, fold)
+        self._count(row.principal, row.told_of(fold), fold)
         return True
 
     def _told(self, row: RolloutRow, fold: FoldName) -> int:
         """How often the principal of a rollout was told something of a fold."""
-        return max(self._disclosed[row.principal, name, fold] for name in row.told_of)
+        return max(self._disclosed[row.principal, name, fold] for name in row.told_of(fold))
 
     def _count(self, principal: str, told_of: Iterable[str], fold: FoldName) -> None:
         """Count that a principal was told something of a fold."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import canonical_json, sha256_of
@@ -76,8 +76,6 @@ class Entered:
             )
         before = next((known for known, is_primary in others.items() if is_primary), None)
         primary = self.primary or before in {None, self.rollout_id}
-        if others.get(self.rollout_id) == primary:
-            return primary
         instead = before if primary and before != self.rollout_id else None
         if instead is not None and connection.execute(WAS_TOLD, (instead,)).fetchone() is not None:
             return Problem(
@@ -102,7 +100,8 @@ def enter(transaction: Transaction, rollout_id: str, at_ns: int, *, primary: boo
         connection.execute("UPDATE entries SET is_primary = 0 WHERE rollout_id = ?", (instead,))
     connection.execute(
         "INSERT INTO entries (rollout_id, is_primary, filed_ns) VALUES (?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET is_primary = excluded.is_primary, filed_ns = excluded.filed_ns",
+        " ON CONFLICT DO UPDATE SET is_primary = excluded.is_primary, filed_ns = excluded.filed_ns,"
+        " changes = changes + 1",
         (rollout_id, int(primary), at_ns),
     )
     entry = {"event": "entered", "at_ns": at_ns, "primary": primary}
@@ -144,9 +143,11 @@ class SeasonClosed:
         )
         if written.rowcount != 1:
             return None
-        played = _first_played(connection, name)
-        for rollout_id in played:
-            enter(transaction, rollout_id, self.at_ns, primary=True)
+        played = _played(connection, name)
+        # Of each participant and task the first: whoever could choose among several, having been shown what came of
+        # their answers, would enter the luckiest.
+        for row in {(row.task, row.principal): row for row in reversed(played)}.values():
+            enter(transaction, row.id, self.at_ns, primary=True)
         entries = [
             (rollout_row({key: row[key] for key in row if key != "is_primary"}), bool(row["is_primary"]))
             for row in _rows(
@@ -159,18 +160,18 @@ class SeasonClosed:
         released = tuple(
             self._release(transaction, row) for row, _ in entries if row.result is not None and row.disclosure == "held"
         )
+        # What was played was shown, and what is told follows from an answer.
         told = {
-            (row.hidden_digest or row.task_digest, row.task)
-            for row, _ in entries
-            if row.tape == "given"
-            and (row.id in played or (row.result is not None and row.result["state"] == "scored"))
+            row.hidden_digest or row.task_digest: row
+            for row in (*(row for row, _ in entries if row.result is not None and row.accepted), *played)
+            if row.shared
         }
-        retired = tuple(RetiredFold(digest, task, name) for digest, task in sorted(told))
+        retired = tuple(RetiredFold(fold, row.task, name, row.task_digest) for fold, row in sorted(told.items()))
         for fold in retired:
             connection.execute(
-                "INSERT INTO retired (fold, task, season) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET season = "
-                "excluded.season, task = excluded.task",
-                (fold.fold, fold.task, fold.season),
+                "INSERT INTO retired (fold, task, season, task_digest) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+                " season = excluded.season, task = excluded.task, task_digest = excluded.task_digest",
+                astuple(fold),
             )
         board = canonical_json(board_of(self.season, self.at_ns, entries))
         connection.execute("UPDATE seasons SET board = ? WHERE name = ?", (board.decode(), name))
@@ -196,25 +197,22 @@ class SeasonClosed:
             },
         )
         # What the ladder has answered is counted already.
-        counts = row.tape == "given" and "ladder" not in result
+        counts = row.shared and "ladder" not in result
         disclose(transaction, row.id, "private", 1, self.at_ns)
-        return Released(row.id, row.principal, row.told_of, counts)
+        return Released(row.id, row.principal, row.told_of("private"), counts)
 
 
-def _first_played(connection: sqlite3.Connection, season: str) -> list[str]:
-    """Of each participant and sequential task, the rollout whose private episode it began first: whoever could choose
-    among several, having been shown what came of their answers, would enter the luckiest.
+def _played(connection: sqlite3.Connection, season: str) -> list[RolloutRow]:
+    """The rollouts of participants, on tasks as they are, that have begun to play a private fold in a season, in the
+    order in which they did.
     """
     query = (
-        "SELECT rollouts.id, task, principal FROM rollouts JOIN (SELECT rollout_id, min(started_ns) AS began FROM"
-        " episodes WHERE fold = 'private' GROUP BY rollout_id) ON rollout_id = rollouts.id WHERE season = ?"
+        "SELECT rollouts.* FROM rollouts JOIN (SELECT rollout_id, min(started_ns) AS began FROM episodes"
+        " WHERE fold = 'private' GROUP BY rollout_id) ON rollout_id = rollouts.id WHERE season = ?"
         " AND policy = 'strict' AND principal NOT IN (?, ?) AND split = 'test' AND session IS NULL"
         " AND questions IS NULL AND question_range IS NULL ORDER BY began, rollouts.id"
     )
-    first: dict[tuple[str, str], str] = {}
-    for rollout_id, task, principal in connection.execute(query, (season, LOCAL_USER, OPERATOR)):
-        first.setdefault((task, principal), rollout_id)
-    return list(first.values())
+    return [rollout_row(row) for row in _rows(connection, query, (season, LOCAL_USER, OPERATOR))]
 
 
 def _rows(connection: sqlite3.Connection, query: str, values: tuple[object, ...]) -> list[dict[str, Any]]:

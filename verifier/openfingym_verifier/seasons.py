@@ -7,7 +7,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from openfingym.task.exposure import hide_the_same
 from openfingym_verifier.clock import now_ns
+from openfingym_verifier.events import hidden_instruments
 from openfingym_verifier.ladder import worst_case_bits
 from openfingym_verifier.ledger_rows import FIRST_SEASON, SeasonRecord
 from openfingym_verifier.policy import LADDER_ANSWERS
@@ -16,10 +18,12 @@ from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollout import utc
 from openfingym_verifier.season_events import Entered, SeasonClosed, SeasonOpened
 from openfingym_verifier.storage import EVENT_BYTES
+from openfingym_verifier.threads import in_threads
 from openfingym_verifier.writer import HEAVY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from concurrent.futures import Executor
 
     from openfingym.results import SeasonKind
     from openfingym_verifier.ladder import Ladders
@@ -34,14 +38,16 @@ if TYPE_CHECKING:
 class Seasons:
     """The seasons of one verifier."""
 
-    def __init__(self, ledger: Ledger, tasks: Mapping[str, HiddenTask], storage: Storage) -> None:
+    def __init__(self, ledger: Ledger, tasks: Mapping[str, HiddenTask], storage: Storage, threads: Executor) -> None:
         """Read the seasons from the ledger; a new ledger begins its first one, which is sealed.
 
         Args:
             ledger: the ledger of the verifier.
             tasks: the tasks that it holds, by name.
             storage: counts what participants have stored.
+            threads: where the ledger is read.
         """
+        self._threads = threads
         self._storage = storage
         self._ledger = ledger
         self._tasks = tasks
@@ -51,7 +57,8 @@ class Seasons:
         self.by_name: dict[str, SeasonRecord] = {season.name: season for season in known}
         """Every season as it is by now, by name."""
         self._latest = known[-1].name
-        self._retired = {fold.fold: fold.season for fold in ledger.retired()}
+        self._exposures = ledger.exposures()
+        self._retired = {fold.fold: fold for fold in ledger.retired()}
 
     @property
     def latest(self) -> SeasonRecord:
@@ -69,7 +76,7 @@ class Seasons:
         return self.latest
 
     def require_untold(self, task: HiddenTask) -> None:
-        """Check that participants may play a task's hidden data in this season.
+        """Check that participants may play a task's hidden data in this season; blocks while they are hashed.
 
         Raises:
             Problem: ``fold-retired``: an earlier season has told of them.
@@ -78,10 +85,17 @@ class Seasons:
             raise Problem("fold-retired", f"{_was_told(task.name, told)} Play another task.")
 
     def _told_in(self, task: HiddenTask) -> str | None:
-        """The season that has told of a task's hidden data; None where none has."""
-        # Of the first task that is asked for, the arrays are hashed, which is for nothing where nothing was told.
-        known = self._retired
-        return (known.get(task.hidden_digest) or known.get(task.manifest.digest)) if known else None
+        """The season that has told of a task's hidden data, or of days of its instruments that it hides; None where
+        none has.
+        """
+        # Of a task that is asked for first the arrays are hashed, which is for nothing where nothing was told.
+        for fold in self._retired.values():
+            known = self._exposures.get(fold.task_digest or "")
+            if fold.fold in {task.hidden_digest, task.manifest.digest} or (
+                known is not None and task.given_exposure is not None and hide_the_same(known, task.given_exposure)
+            ):
+                return fold.season
+        return None
 
     def retired_tasks(self) -> list[str]:
         """Names of the tasks that participants cannot play in the latest season."""
@@ -116,7 +130,12 @@ class Seasons:
             or row.questions is not None
         ):
             raise Problem("malformed-request", "Only a rollout of a task as it is can be entered.")
-        if rollout.hidden_task().sequential:
+        entered = await in_threads(self._threads, self._ledger.entry, row.id)
+        if entered is not None and (entered or not primary):
+            return entered
+        # A task that was rebuilt since is not at hand; what was begun of it is.
+        task = rollout.task
+        if await in_threads(self._threads, self._ledger.episodes, row.id) or (task is not None and task.sequential):
             raise Problem(
                 "malformed-request",
                 f"Whoever plays {row.task} is shown what came of its answers, so nobody chooses among its rollouts: "
@@ -144,7 +163,11 @@ class Seasons:
         require_name(name)
         if self.latest.closed_ns is None:
             raise Problem("season-open", f"Season {self.latest.name!r} is open; close it first.")
-        told = {task.name: season for task in self._tasks.values() if (season := self._told_in(task)) is not None}
+
+        def told_tasks() -> dict[str, str]:
+            return {task.name: season for task in self._tasks.values() if (season := self._told_in(task)) is not None}
+
+        told = await in_threads(self._threads, told_tasks)
         if unknown := sorted(set(reused) - told.keys()):
             raise Problem("malformed-request", f"No season has told of the hidden data of {', '.join(unknown)} here.")
         if self._tasks and told.keys() - set(reused) == self._tasks.keys():
@@ -179,7 +202,8 @@ class Seasons:
         if closing is None:
             raise Problem("season-closed", f"Season {season.name!r} is closed already.")
         found = cast("Closing", closing)
-        self._retired |= {fold.fold: fold.season for fold in found.retired}
+        self._exposures = await in_threads(self._threads, self._ledger.exposures)
+        self._retired |= {fold.fold: fold for fold in found.retired}
         return found
 
     def summary(self, ladders: Ladders) -> dict[str, object]:
@@ -187,7 +211,10 @@ class Seasons:
         season = self.latest
         closed = None if season.closed_ns is None else utc(season.closed_ns)
         entries = self._ledger.entries(season.name)
-        climbed = {task.name: (task.name, task.hidden_digest) for task in self._tasks.values()}
+        climbed = {
+            task.name: (task.name, task.hidden_digest, *hidden_instruments(task.given_exposure))
+            for task in self._tasks.values()
+        }
         return {
             "name": season.name,
             "opened_at": utc(season.opened_ns),

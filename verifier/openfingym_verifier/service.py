@@ -28,7 +28,7 @@ from openfingym_verifier.creation import CreationRules, new_row
 from openfingym_verifier.deferral import Deferrals, order_of
 from openfingym_verifier.disclosure import disclosed
 from openfingym_verifier.episode_service import EpisodeService
-from openfingym_verifier.events import AgentsFiled, Created, Extended
+from openfingym_verifier.events import AgentsFiled, Created, Extended, HiddenDataKnown, hidden_instruments
 from openfingym_verifier.finalization_service import FinalizationService
 from openfingym_verifier.grading import Grading
 from openfingym_verifier.instances import TaskInstances
@@ -109,9 +109,12 @@ class Service:
         remember(self.receipts.key.public)
         self.policy = policy
         self.members = Membership(ledger, policy)
+        self.storage = Storage(policy.stored_bytes, {} if policy.stored_bytes is None else ledger.stored_bytes())
         self._threads = ThreadPoolExecutor(
             max_workers=max(2, min(8, os.cpu_count() or 2)), thread_name_prefix="scoring"
         )
+        _tell_hidden_data(ledger, tasks)
+        self.seasons = Seasons(ledger, tasks, self.storage, self._threads)
         self._workers = workers or Workers()
         self.grading = Grading(self._threads, self._workers)
         self._tape_policy = tapes or policy.tapes
@@ -123,8 +126,6 @@ class Service:
         self.tapes = Tapes(key, self._threads, self.sessions, self.instances)
         self._choosing = asyncio.Lock()
         self._health = LedgerHealth(ledger)
-        self.storage = Storage(policy.stored_bytes, {} if policy.stored_bytes is None else ledger.stored_bytes())
-        self.seasons = Seasons(ledger, tasks, self.storage)
         self.rations = Rations(self.seasons.by_name, ledger.disclosures(), Ladders(ledger.ladders()))
         self._rollouts = RolloutTable(ledger, tasks, policy, self._threads)
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=self._rollouts.count_open)
@@ -183,16 +184,16 @@ class Service:
                 ``storage-exhausted``.
             VerifierError: the hidden data cannot be drawn; no rollout was created.
         """
-        season = self.seasons.require_open()
+        # Before anything is awaited: the token's time runs from the request, not from the end of the preparations.
+        now, season = now_ns(), self.seasons.require_open()
         task = self.tasks.get(order.task)
         if task is None:
             raise Problem(
                 "not-found", f"No task {order.task[:100]!r} here; this verifier holds {', '.join(sorted(self.tasks))}."
             )
         if caller is not None and not caller.operator:
-            self.seasons.require_untold(task)
-        # Before anything is awaited: the token's time runs from the request, not from the end of the preparations.
-        now, owner = now_ns(), (caller or self.members.operator).name
+            await self.in_pool(self.seasons.require_untold, task)
+        owner = (caller or self.members.operator).name
         hidden = await self._creation.require(order, task, caller)
         row = new_row(order, task, hidden, principal=owner, season=season.name, policy=self.policy.name, now_ns=now)
         # Counted from here on, since drawing a tape and writing the row are awaited: otherwise requests sent together
@@ -263,9 +264,9 @@ class Service:
             exposure = None
             if kind != "given":
                 row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
-            elif row.split == "test":
+            elif row.split == "test" and row.session is None:
                 digest, exposure = await self.in_pool(lambda: (task.hidden_digest, task.given_exposure))
-                row = replace(row, hidden_digest=digest)
+                row = replace(row, hidden_digest=digest, instruments=hidden_instruments(exposure))
             # Before the rollout exists: what cannot be drawn is an error of ours that leaves nothing behind.
             drawn = await self.tapes.drawn(replace(row, questions=None), task)
             if self.seasons.latest.name != row.season or self.seasons.latest.closed_ns is not None:
@@ -348,3 +349,11 @@ class Service:
     async def in_pool(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Run something that blocks, off the event loop."""
         return await in_threads(self._threads, function, *arguments, **named)
+
+
+def _tell_hidden_data(ledger: Ledger, tasks: Mapping[str, HiddenTask]) -> None:
+    """Write which hidden data the rollouts of an older version are on, of the tasks that are served."""
+    unknown = ledger.of_unknown_data()
+    for task in tasks.values():
+        if task.manifest.digest in unknown:
+            ledger.writer.run(HiddenDataKnown(task.manifest.digest, task.hidden_digest, task.given_exposure).apply)

@@ -172,7 +172,13 @@ class HiddenTask:
     @functools.cached_property
     def hidden_digest(self) -> str:
         """SHA-256 of the hidden arrays, which are the same in a package that is built again over them."""
-        return sha256_of_json({name: sha256_of(self.hidden[name].tobytes()) for name in self.hidden})
+        # Without a copy, since they may fill most of the memory.
+        return sha256_of_json(
+            {
+                name: sha256_of(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+                for name, array in self.hidden.items()
+            }
+        )
 
     @property
     def tape_of_its_own(self) -> bool:

@@ -12,6 +12,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from openfingym.kinds import kind_named
 from openfingym_verifier.finalize import stored_values
 from openfingym_verifier.foresight import best_recorded
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from concurrent.futures import Executor
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from openfingym_verifier.ledger import Ledger
@@ -122,7 +123,8 @@ class ParticipantWatch:
         pool, flags = Pool(), set(self._ledger.flags_of(row.principal, row.task_digest))
         if row.tape == "given":
             for rollout_id in self._ledger.finished_of(row.principal, row.task_digest, REBUILT):
-                flags_of_rollout(pool, task.grader, self._submissions(rollout_id, task))
+                if _is_whole(task, list(self._ledger.payloads(rollout_id))[-1:]):
+                    flags_of_rollout(pool, task.grader, self._submissions(rollout_id, task))
         pool.remember(flags)
         return pool
 
@@ -134,6 +136,16 @@ class ParticipantWatch:
         idle = [key for key, locked in self._pools.items() if not locked.turn.locked()]
         for key in idle[: max(0, len(self._pools) - MAX_POOLS)]:
             del self._pools[key]
+
+
+def _is_whole(task: HiddenTask, last: Sequence[bytes]) -> bool:
+    """Whether the last submission of a rollout answers every private window; a walk that was broken off was not
+    examined when it ended either.
+    """
+    if task.walk is None:
+        return True
+    items = task.walk.items_of("private")
+    return any(not np.isnan(np.frombuffer(payload, "<f8").reshape(task.shape)[items]).any() for payload in last)
 
 
 def _public_folds(task: HiddenTask, submissions: Sequence[NDArray[np.float64]]) -> Iterator[NDArray[np.float64]]:

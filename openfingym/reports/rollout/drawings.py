@@ -18,6 +18,8 @@ from openfingym.reports.page import macro
 from openfingym.results import ACTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from markupsafe import Markup
     from numpy.typing import NDArray
 
@@ -57,7 +59,8 @@ def draw(folder: Path, number: int, result: RolloutResult) -> tuple[list[Markup]
         return [], ANSWERS
     try:
         submission = read_array(folder / "submissions", f"{number}.npy", LIMIT)
-        values = np.clip(np.nan_to_num(np.asarray(submission, dtype=np.float64)), -LARGEST, LARGEST)
+        # What a walk has not answered is NaN, and stays out of the drawings.
+        values = np.clip(np.asarray(submission, dtype=np.float64), -LARGEST, LARGEST)
     except (OSError, ValueError, TypeError) as error:
         return [], f"This submission cannot be read: {getattr(error, 'strerror', None) or error}"
     package = _package(result)
@@ -74,14 +77,14 @@ def draw(folder: Path, number: int, result: RolloutResult) -> tuple[list[Markup]
         package.array,
     )
     pictures = kind_of(package.task).pictures(package.task.spec.contract, answer)
-    return [_drawn(picture) for picture in pictures], ""
+    return _drawn(pictures), ""
 
 
 def _plain(folder: Path, values: NDArray[np.float64]) -> list[Markup]:
     """A histogram of the values, for a task whose package is not here; none for a sequential task, whose values may be
     the verifier's record of the account.
     """
-    return [] if (folder / ACTIONS).exists() else [_drawn(picture) for picture in histogram(values)]
+    return [] if (folder / ACTIONS).exists() else _drawn(histogram(values))
 
 
 def _package(result: RolloutResult) -> BuiltPackage | None:
@@ -117,12 +120,22 @@ def _actions(folder: Path, episodes: int) -> list[list[object]]:
     return [of_episode for of_episode in actions if of_episode]
 
 
-def _drawn(picture: Picture) -> Markup:
-    """Draw the plain data of a picture: a histogram of values, or curves."""
-    if picture.values is not None:
-        values = picture.values.ravel()
-        return draw_histogram(picture.title, [Line(f"{values.size:,} values", values, "s0")], unit="")
-    curves = [_thinned(curve) for curve in picture.curves]
+def _drawn(pictures: Iterable[Picture]) -> list[Markup]:
+    """Draw the plain data of pictures, histograms of values or curves; those without a finite number are left out."""
+    drawn = []
+    for picture in pictures:
+        if picture.values is not None:
+            values = picture.values[np.isfinite(picture.values)]
+            if values.size:
+                line = Line(f"{values.size:,} values", values, "s0")
+                drawn.append(draw_histogram(picture.title, [line], unit=""))
+        elif curves := [thinned for curve in picture.curves if len((thinned := _thinned(curve)).x)]:
+            drawn.append(_draw_curves(picture, curves))
+    return drawn
+
+
+def _draw_curves(picture: Picture, curves: Sequence[Curve]) -> Markup:
+    """Draw the curves of a picture."""
     scale = Scale.around([curve.y for curve in curves], zero=picture.zero)
     low, high = min(float(curve.x[0]) for curve in curves), max(float(curve.x[-1]) for curve in curves)
     wide = Scale(low, high if high > low else low + 1.0)
@@ -147,10 +160,13 @@ def _drawn(picture: Picture) -> Markup:
 
 
 def _thinned(curve: Curve) -> Curve:
-    """A curve with every so many of its points, at most :data:`POINTS`, whose values are cut to what can be drawn."""
-    # Rounded up.
-    step = -(-len(curve.x) // POINTS)
-    return dataclasses.replace(curve, x=curve.x[::step], y=np.clip(np.nan_to_num(curve.y[::step]), -LARGEST, LARGEST))
+    """A curve with every so many of its finite points, at most :data:`POINTS`, whose values are cut to what can be
+    drawn.
+    """
+    x, y = (axis[np.isfinite(curve.y)] for axis in (curve.x, curve.y))
+    # Rounded up; of nothing, nothing.
+    step = max(-(-len(x) // POINTS), 1)
+    return dataclasses.replace(curve, x=x[::step], y=np.clip(y[::step], -LARGEST, LARGEST))
 
 
 def _path(curve: Curve, wide: Scale, scale: Scale) -> str:

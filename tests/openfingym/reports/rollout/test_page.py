@@ -192,6 +192,19 @@ def test_a_forecast_is_drawn_window_by_window(treasury, tmp_path):
     assert "window by window" not in fresh
 
 
+def test_windows_that_nobody_answered_are_not_drawn(treasury, tmp_path):
+    values = np.full(treasury.manifest.submission_shape, 3.0)
+    values[treasury.manifest.n_public :] = np.nan
+    digest = treasury.manifest.digest
+    made = page(run_folder(tmp_path, task="treasury-forecast", task_digest=digest, values=values))
+    whole = page(run_folder(tmp_path / "b", task="treasury-forecast", task_digest=digest, values=values * 0 + 3.0))
+    assert made.count('<figure class="curves">') == whole.count('<figure class="curves">') == 2
+    other = page(run_folder(tmp_path / "c", task="treasury-forecast", task_digest="0" * 64, values=values))
+    assert f"{np.isfinite(values).sum():,} values" in other
+    nothing = page(run_folder(tmp_path / "d", task="treasury-forecast", task_digest=digest, values=values * np.nan))
+    assert "<figure" not in nothing
+
+
 def test_neither_the_hidden_answer_nor_an_account_of_unknown_bars_is_drawn(treasury, tmp_path):
     values = np.full(treasury.manifest.submission_shape, 3.0)
     digest = treasury.manifest.digest
