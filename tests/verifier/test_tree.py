@@ -140,12 +140,22 @@ def test_a_ledger_from_before_there_was_a_tree_is_taken_over(copied: Path) -> No
         kept = connection.execute("SELECT * FROM tree").fetchall()
         deferred = "DROP INDEX rollouts_unsettled; DROP INDEX rollouts_asked;" + "".join(
             f"ALTER TABLE rollouts DROP COLUMN {name};"
-            for name in ("questions", "settled", "split", "instance", "question_range", "agent_digest")
+            for name in (
+                "questions",
+                "settled",
+                "split",
+                "instance",
+                "question_range",
+                "agent_digest",
+                "hidden_digest",
+                "instruments",
+            )
         )
         deferred += "ALTER TABLE participants DROP COLUMN organisation;" + "".join(
             f"ALTER TABLE seasons DROP COLUMN {name};" for name in ("kind", "reused", "board")
         )
-        tables = ("tree", *TABLES, "forecasters", "rollout_questions", "rollout_data", "entries", "retired", "agents")
+        own = ("entries", "retired", "agents", "exposures")
+        tables = ("tree", *TABLES, "forecasters", "rollout_questions", "rollout_data", *own)
         later = deferred + "".join(f"DROP TABLE {name};" for name in tables)
         connection.executescript(f"PRAGMA foreign_keys = OFF; {later} PRAGMA user_version = 5;")
     before = verify_chain(copied)

@@ -225,22 +225,28 @@ def test_walks_that_were_broken_off_make_nobody_a_prober(tmp_path: Path, package
     """
     count, shape = package.manifest.n_private, package.manifest.submission_shape[1:]
     answers = 0.01 * np.random.default_rng(1).standard_normal((count, *shape))
+
+    def answer(ann: VerifierClient, cut: int) -> None:
+        ticket = ann.create_rollout("forecasts")
+        ann.start_episode(ticket.token)
+        for step in range(cut):
+            ann.step(ticket.token, 1, step + 1, act(answers[step : step + 1]))
+        ann.finalize(ticket.rollout_id)
+
     key = None
-    for n in range(2):
-        with EmbeddedVerifier.start([package], tmp_path / "state", policy="strict") as running:
-            with VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator:
-                key = key or operator.add_participant("ann")
-                with VerifierClient(uds=running.uds, admin_token=key) as ann:
-                    for cut in range(1, count) if n == 0 else ():
-                        ticket = ann.create_rollout("forecasts")
-                        ann.start_episode(ticket.token)
-                        for step in range(cut):
-                            ann.step(ticket.token, 1, step + 1, act(answers[step : step + 1]))
-                        ann.finalize(ticket.rollout_id)
-                    whole = ann.create_rollout("forecasts")
-                    ann.walk(whole.token, answers[::-1])
-                    ann.finalize(whole.rollout_id)
-                assert operator.finalize(whole.rollout_id).flags == ()
+    for cuts in (range(1, count), ()):
+        with (
+            EmbeddedVerifier.start([package], tmp_path / "state", policy="strict") as running,
+            VerifierClient(uds=running.uds, admin_token=running.admin_token) as operator,
+        ):
+            key = key or operator.add_participant("ann")
+            with VerifierClient(uds=running.uds, admin_token=key) as ann:
+                for cut in cuts:
+                    answer(ann, cut)
+                whole = ann.create_rollout("forecasts")
+                ann.walk(whole.token, answers[::-1])
+                ann.finalize(whole.rollout_id)
+            assert operator.finalize(whole.rollout_id).flags == ()
 
 
 @pytest.mark.parametrize(
