@@ -52,7 +52,7 @@ def unanswered_truths(package: BuiltPackage, hidden: Mapping[str, Array], progre
     calls = cache(lambda place: tuple(suite.revealing(asked[place], options)))
     if not any(calls(place) for place in range(len(asked))):
         return f"{ordered}; unknown whether tools tell a truth early: the suite {suite.name} does not say what to call"
-    vault = vault_of(contract, str(package.array("snapshot")[0]))
+    vault = vault_of(contract, str(package.array("snapshot")[0]), hidden)
     # The first question of each time has the most of them unanswered.
     places = [place for place, one in enumerate(asked) if place in (0, n_public) or one.as_of != asked[place - 1].as_of]
     made = 0

@@ -48,7 +48,7 @@ def recorded_answers(run: Path) -> list[RecordedAnswer]:
 
     Raises:
         UsageError: there is no rollout of questions that are answered in words, or the package that they were asked
-            from is not on this machine.
+            from is not on this machine, or was not what they were asked from.
         StoreError: a file of the run cannot be read, or holds something else than answers.
     """
     folders = [run] if (run / RESULT).is_file() else sorted(_rollouts_below(run, DEEPEST))
@@ -91,6 +91,8 @@ def _answers_of(folder: Path) -> Iterator[RecordedAnswer]:
             reference, answer = Reference.from_json(unpack(targets[place])), unpack(submitted[place, 1:])
         except UsageError:
             return  # a task whose answers are no texts
+        if result.tape != "given":
+            raise UsageError(f"{folder}: it was on {result.tape} hidden data, which nobody keeps; judge other runs")
         question = SuiteQuestion.from_json(str(texts[place]))
         verdict = decide(reference, answer)
         yield RecordedAnswer(result.rollout_id, result.agent, result.model, question, state, answer, reference, verdict)

@@ -39,11 +39,11 @@ def exposure_of(task: Task, *, own: str = "", given: bool = False) -> Exposure:
     from openfingym.kinds.paths import Paths
 
     kind = kind_of(task)
-    if task.spec.contract.kind == "qa":
-        return _of_questions(task)
     # Before anything is loaded: what is drawn anew was seen by nobody.
     if (simulated := kind.data_kind(task) != "real") and kind.renewable(task) and not given:
         return NOTHING
+    if task.spec.contract.kind == "qa":
+        return _of_questions(task)
     if not is_dated(task) or simulated:
         whole = {f"dataset {task.spec.dataset.name or own[:12] or task.name}": ALWAYS}
         return Exposure(whole, whole)

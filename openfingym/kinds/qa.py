@@ -21,6 +21,7 @@ from openfingym.kinds.sequential import SequentialKind
 from openfingym.kinds.start import Start
 from openfingym.suites.suite import UNDATED, Asking, SuiteQuestion
 from openfingym.task.contracts import Contract
+from openfingym.vault.held import opened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,6 +65,9 @@ while env.episodes_left:
 OBJECTS = """
     # the same as Python objects: `from {module} import *`, and then its functions; each call is one call of a tool"""
 """Added to the instruction's lines of Python if the suite has a module for programs."""
+
+WORLD = "world/"
+"""Begins the names of hidden arrays that are the files of a rollout's own world."""
 
 
 class QaKind(SequentialKind):
@@ -112,6 +116,15 @@ class QaKind(SequentialKind):
             return questions
         return replace(questions, info=replace(questions.info, kind=self.data_kind(task)))
 
+    def renewable(self, task: Task) -> bool:
+        """Whether the suite can draw its world anew."""
+        return qa_contract(task.spec.contract).asked_by.renewable(_dataset(task))
+
+    def renewed(self, task: Task, seed: int) -> QuestionSet:
+        """The questions of a world that is drawn anew."""
+        contract = qa_contract(task.spec.contract)
+        return contract.asked_by.renewed(_dataset(task), contract.chosen, seed)
+
     def shape(self, task: Task, source: QuestionSet) -> Material:
         """Show the training questions with their answers, and hide the answers to those that are asked."""
         contract = qa_contract(task.spec.contract)
@@ -133,7 +146,10 @@ class QaKind(SequentialKind):
                 "test_questions": ("question",),
                 "snapshot": ("name",),
             },
-            hidden={"targets": np.ascontiguousarray(source.truths[train:])},
+            hidden={
+                "targets": np.ascontiguousarray(source.truths[train:]),
+                **{f"{WORLD}{name}": content for name, content in source.world.items()},
+            },
             n_train=train,
             n_public=len(source.public),
             n_private=len(source.private),
@@ -181,7 +197,7 @@ class QaKind(SequentialKind):
             suite.question_form(question, options),
             contract.tools,
             # Opened with the first call only: a question that is answered at once needs no vault.
-            lambda: suite.lookup(vault_of(contract, snapshot), question, options),
+            lambda: suite.lookup(vault_of(contract, snapshot, hidden), question, options),
             steps=contract.steps,
             invalid=contract.invalid,
             repeated=contract.repeated,
@@ -189,12 +205,12 @@ class QaKind(SequentialKind):
         )
 
     def twin(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], seed: int) -> dict[str, Array]:
-        """Not possible, as the world happened only once.
+        """Not possible, as a real world happened only once.
 
         Raises:
             UsageError: always.
         """
-        raise UsageError("questions of a suite cannot be drawn anew; run without --fresh")
+        raise UsageError("the world of a suite is never resampled; run without --fresh")
 
     def oracle_actions(self, spec: Spec, read: Reader, hidden: Mapping[str, Array], number: int) -> Iterator[object]:
         """The only action: the true answer."""
@@ -343,17 +359,19 @@ interface.contract["tools"]{objects}
         return Brief(facts, note, usage)
 
 
-def vault_of(contract: QaContract, snapshot: str) -> Vault | None:
+def vault_of(contract: QaContract, snapshot: str, hidden: Mapping[str, Array]) -> Vault | None:
     """The vault that the tools of a task look things up in; None for a suite without one.
 
     Args:
         contract: the contract of the task.
         snapshot: name of the snapshot that the questions were made from.
+        hidden: the hidden arrays by name, among them the files of the snapshot if it is of one rollout alone.
 
     Raises:
         DataError: the snapshot is not on this machine.
     """
-    vault = contract.asked_by.vault(snapshot)
+    world = {name.removeprefix(WORLD): array for name, array in hidden.items() if name.startswith(WORLD)}
+    vault = opened(world) if world else contract.asked_by.vault(snapshot)
     return vault.looking_ahead() if contract.hindsight and vault is not None else vault
 
 

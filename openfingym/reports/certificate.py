@@ -153,7 +153,16 @@ def rollouts_in(run: Path) -> list[Path]:
 
 
 def _package_of(result: RolloutResult) -> BuiltPackage:
-    """The package of a rollout's task, built here; it must be the one that was run."""
+    """The package of a rollout's task, built here; it must be the one that was run.
+
+    Raises:
+        UsageError: it is not, or the lookups were on other data than the package's.
+    """
+    if result.tape != "given":
+        raise UsageError(
+            f"run {result.rollout_id} was on {result.tape} hidden data, which nobody keeps; only lookups on the "
+            "package's own can be repeated"
+        )
     task = catalog.load_task(result.task)
     if not isinstance(task.spec.contract, QaContract):
         raise UsageError(f"{result.task!r} has no tools that look things up; certify a run of questions with tools")

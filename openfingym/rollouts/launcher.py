@@ -298,7 +298,7 @@ class Launcher:
         )
         # Filled in as the agent acts, so that what it was told of hidden data is known also where it fails on the way.
         contact = Contact()
-        acted, evidence = Acted(contact=contact), VerifierRecords()
+        acted, evidence, own = Acted(contact=contact), VerifierRecords(), {}
         try:
             own = {} if ticket.tape == "given" and order.questions is None else client.data(ticket.rollout_id)
             with seen_with(package, own) as seen, contact.acting.running():
@@ -314,13 +314,13 @@ class Launcher:
                 verified = order.finalize(client, ticket, ttl_s)
             final = judged(result, verified, acted)
             # Before the result becomes a score: one without its evidence could be checked by nobody.
-            evidence = evidence_of(client, package, ticket.rollout_id) if out else evidence
+            evidence = evidence_of(client, package, ticket.rollout_id, own) if out else evidence
             result = final
         except OURS as error:
             result = failed(result, error, acted)
             # By the client without patience, since the verifier may have been waited for already.
             with contextlib.suppress(VerifierError):
-                evidence = evidence_of(line.client, package, ticket.rollout_id) if out else evidence
+                evidence = evidence_of(line.client, package, ticket.rollout_id, own) if out else evidence
         except BaseException:
             # Interrupted: the rollout is ended at the verifier too, so that its token opens nothing any more; unless
             # somebody is to go on with it.

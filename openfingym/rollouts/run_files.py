@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from openfingym.agents.llm.launching import ModelSetup
     from openfingym.agents.llm.playing import PlayedConversation
+    from openfingym.kinds import Array
     from openfingym.verifiers.client import VerifierClient
     from openfingym_runtime.job import Backend
 
@@ -48,15 +49,20 @@ class VerifierRecords:
     """Tape of the live session; None where there was none."""
     proof: Proof | None = None
     """What proves the result; None where the verifier has no proof."""
+    data: Mapping[str, Array] = field(default_factory=dict)
+    """Public arrays of the rollout's tape by name, in the place of the package's."""
 
 
-def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) -> VerifierRecords:
+def evidence_of(
+    client: VerifierClient, package: BuiltPackage, rollout_id: str, data: Mapping[str, Array]
+) -> VerifierRecords:
     """Ask the verifier for its records of a rollout.
 
     Args:
         client: speaks to the verifier of the rollout.
         package: the built package of the task.
         rollout_id: id of the rollout.
+        data: public arrays of its tape, as the verifier gave them before.
 
     Raises:
         VerifierError: the verifier does not answer.
@@ -68,7 +74,7 @@ def evidence_of(client: VerifierClient, package: BuiltPackage, rollout_id: str) 
     numbers = [past.submission for past in client.rollout_status(rollout_id).submissions]
     tape = client.tape(rollout_id) if is_live(package.task.spec.contract) else None
     submissions = {number: _npy(client.submission(rollout_id, number)) for number in numbers}
-    return VerifierRecords(log, submissions, actions, tape, proof_of(client, rollout_id))
+    return VerifierRecords(log, submissions, actions, tape, proof_of(client, rollout_id), data)
 
 
 def proof_of(client: VerifierClient, rollout_id: str) -> Proof | None:
@@ -171,14 +177,16 @@ def question_rows(
     taken = Counter(action["number"] for action in evidence.actions if action["fold"] == "private")
     asked = QuestionRange(1, manifest.n_private) if result.slice is None else QuestionRange.parse(result.slice)
     kind = sequential_kind(contract)
+
+    def read(name: str) -> Array:
+        return evidence.data[name] if name in evidence.data else package.array(name)
+
     return [
         {
             "question": place + 1,
             "begun": place in begun,
             "actions": taken[place],
-            **kind.question_row(
-                contract, package.array, manifest.n_public + place, outcomes[manifest.n_public + place]
-            ),
+            **kind.question_row(contract, read, manifest.n_public + place, outcomes[manifest.n_public + place]),
         }
         for place in range(asked.first - 1, asked.last)
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
@@ -101,6 +101,9 @@ class QuestionSet:
     """Questions of the private fold, which score."""
     truths: NDArray[np.float64]
     """float64[train + public + private, numbers of an answer]: the true answers."""
+    world: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict)
+    """Files of the snapshot by name, as :func:`openfingym.vault.held.held` returns them, where it is of this set alone;
+    empty where :meth:`Suite.vault` finds it."""
 
     def __post_init__(self) -> None:
         require_order(self.train, (*self.public, *self.private), len(self.public))
@@ -252,6 +255,28 @@ class Suite(ABC):
         Raises:
             DataError: the snapshot is not on this machine; the message says how to get it.
         """
+
+    def renewable(self, dataset: str) -> bool:  # noqa: ARG002 - a suite that can draw its world anew overrides this
+        """Whether :meth:`renewed` can draw the world anew; without loading that world."""
+        return False
+
+    def renewed(
+        self,
+        dataset: str,
+        options: Mapping[str, Scalar],  # noqa: ARG002 - a suite that can draw its world anew overrides this
+        seed: int,  # noqa: ARG002 - as above
+    ) -> QuestionSet:
+        """As many questions about a world that is the same as far as :attr:`QuestionSet.train` and the time of the
+        first question to ask go, and is drawn anew from then on.
+
+        Only called if the world is :meth:`renewable`.
+
+        Args:
+            dataset: name of the snapshot that the questions of the task are about.
+            options: options of the task, as :meth:`options` returned them.
+            seed: seed of the draw, not negative, of any size; the same seed gives the same world.
+        """
+        raise UsageError(f"the suite {self.name!r} cannot draw the world {dataset!r} anew")
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
         """All questions that the suite has, those that count first; none if it makes them for each task."""

@@ -67,16 +67,16 @@ class Arrays:
 
     Args:
         path: path of the file.
+        content: bytes of the file, uint8, if they are in memory; None maps the file.
 
     Raises:
         StoreError: the file cannot be read, or is not a whole file of arrays.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, content: Array | None = None) -> None:
         self._path = path
         try:
-            with path.open("rb") as stream:
-                self._bytes = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+            self._bytes = (mapped(path) if content is None else content).data
             self._directory = self._read_directory()
         except (OSError, ValueError, TypeError, msgspec.DecodeError) as error:
             raise StoreError(f"{path}: damaged or not of this library ({error}); get the snapshot again") from error
@@ -105,6 +105,17 @@ class Arrays:
             return None
         dtype, start, count = self._directory[name]
         return np.frombuffer(self._bytes, dtype=dtype, count=count, offset=start)
+
+
+def mapped(path: Path) -> Array:
+    """The bytes of a file, mapped into memory, uint8; they stay if the file is deleted.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is empty.
+    """
+    with path.open("rb") as stream:
+        return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
 
 
 def narrowest(size: int) -> np.dtype[Any]:

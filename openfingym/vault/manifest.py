@@ -106,16 +106,32 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / FILE
     try:
+        return decoded(path.read_bytes(), path)
+    except FileNotFoundError as error:
+        raise StoreError(f"{folder} is no snapshot of a vault: it has no {FILE}") from error
+    except OSError as error:
+        raise StoreError(f"{path}: not readable ({error}); get the snapshot again") from error
+
+
+def decoded(content: bytes, path: Path) -> Manifest:
+    """The manifest that a file holds.
+
+    Args:
+        content: what the file holds.
+        path: path of the file, for messages.
+
+    Raises:
+        StoreError: it is damaged, or a newer version of the library wrote it.
+    """
+    try:
         # The format before the rest, which a newer one may have changed.
-        document = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
+        document = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
         version = msgspec.json.decode(document.get("format", b"null"), type=int)
         if version > FORMAT:
             raise StoreError(f"{path}: written in format {version} by a newer version; this one reads {FORMAT}: update")
         digest = msgspec.json.decode(document.pop("digest", b"null"), type=str)
         manifest = msgspec.json.decode(msgspec.json.encode(document), type=Manifest)
-    except FileNotFoundError as error:
-        raise StoreError(f"{folder} is no snapshot of a vault: it has no {FILE}") from error
-    except (OSError, msgspec.DecodeError) as error:
+    except msgspec.DecodeError as error:
         raise StoreError(f"{path}: damaged or not readable ({error}); get the snapshot again") from error
     if manifest.digest != digest:
         raise StoreError(f"{path}: damaged: it is not what its digest {digest[:12]} says; get the snapshot again")

@@ -81,10 +81,11 @@ class SearchIndex:
 
     Args:
         path: path of the file that :func:`write_index` wrote.
+        content: bytes of the file, uint8, if they are in memory; None maps the file.
     """
 
-    def __init__(self, path: Path) -> None:
-        arrays = Arrays(path)
+    def __init__(self, path: Path, content: Array | None = None) -> None:
+        arrays = Arrays(path, content)
         self._words = Strings(arrays, "words")
         self._starts: Array = arrays["postings.starts"]
         self._documents: Array = arrays["postings.documents"]

@@ -23,15 +23,17 @@ class OpenTable:
     Args:
         spec: the columns and the key of the table.
         path: path of the table's file of columns.
+        held: bytes of the snapshot's files by name, uint8, as far as they are in memory.
 
     Raises:
         StoreError: the file is missing or damaged.
     """
 
-    def __init__(self, spec: TableSpec, path: Path) -> None:
+    def __init__(self, spec: TableSpec, path: Path, held: Mapping[str, Array] | None = None) -> None:
         self.spec = spec
         self._path = path
-        self._arrays = Arrays(path)
+        self._held = held or {}
+        self._arrays = Arrays(path, self._held.get(path.name))
         self._known_at: Array = self._arrays[f"{KNOWN_AT}.numbers"]
         self._columns: dict[str, Column] = {}
 
@@ -73,7 +75,8 @@ class OpenTable:
         """
         if not self.spec.text:
             raise UsageError(f"table {self.spec.name} has no text that is searched")
-        return SearchIndex(self._path.with_suffix(".search"))
+        path = self._path.with_suffix(".search")
+        return SearchIndex(path, self._held.get(path.name))
 
     def rows(self, where: Where, known: int) -> Array:
         """The rows below ``known`` that fulfil all conditions, in order."""

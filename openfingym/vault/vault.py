@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import NoReturn, TypeVar, cast
 
 from openfingym.digests import sha256_of_file
 from openfingym.errors import StoreError, UsageError
+from openfingym.vault.arrays import Array
 from openfingym.vault.conditions import instant
 from openfingym.vault.manifest import Manifest, read_manifest
 from openfingym.vault.queries import Queries
@@ -32,9 +33,17 @@ class Vault:
         digest: hex digest of the content; equal for equal rows and sources.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, held: Mapping[str, Array] | None = None) -> None:
+        """Open a snapshot; :meth:`open` and :func:`openfingym.vault.held.opened` do that.
+
+        Args:
+            folder: folder of the snapshot.
+            manifest: its description.
+            held: bytes of its files by name, uint8, if they are in memory alone; None if they are in the folder.
+        """
         self.folder = folder
         self.manifest = manifest
+        self._held = held
         self.digest = manifest.digest
         self._entries = {entry.name: entry for entry in manifest.tables}
         self._tables: dict[str, OpenTable] = {}
@@ -88,7 +97,7 @@ class Vault:
 
     def looking_ahead(self) -> Vault:
         """The same vault with hindsight in all its views, for code that opens views itself; see :meth:`hindsight`."""
-        vault = Vault(self.folder, self.manifest)
+        vault = Vault(self.folder, self.manifest, self._held)
         # Tables that are open already, and the lock that guards them, are shared.
         vault._tables, vault._opening, vault._ahead = self._tables, self._opening, True
         return vault
@@ -128,12 +137,18 @@ class Vault:
             # Under the lock, so that threads that open a table at once share one object and its indexes.
             with self._opening:
                 spec = self._entries[name].spec
-                table = self._tables.setdefault(name, OpenTable(spec, self.folder / f"{name}.columns"))
+                table = self._tables.setdefault(name, OpenTable(spec, self.folder / f"{name}.columns", self._held))
         return table
 
     @cached_property
     def queries(self) -> Queries:
-        """What answers queries in SQL."""
+        """What answers queries in SQL.
+
+        Raises:
+            UsageError: the vault is in memory alone.
+        """
+        if self._held is not None:
+            raise UsageError(f"vault {self.name} is in memory alone, where there is no SQL; ask for rows and counts")
         return Queries(self.folder, list(self._entries))
 
     def verify(self) -> list[str]:

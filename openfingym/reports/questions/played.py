@@ -195,9 +195,12 @@ def _played(result: RolloutResult, task: _LocalTask | None, *, with_hidden: bool
         return None
     package = task.package if task is not None else None
     same = package is not None and package.manifest.digest == result.task_digest
+    own = result.tape != "given"
     # Without the package, calls and states of questions are known, and nothing that follows from their texts.
-    if task is None or package is None or not same:
+    if task is None or package is None or not same or own:
         why = "the package that they were asked from is not on this machine"
+        if own:
+            why = "they were asked about a world of the rollout's own, which nobody keeps"
         breakdown = Breakdown() if task is None else task.contract.asked_by.breakdown(task.contract.chosen)
         options = {} if task is None else task.contract.chosen
         asked = tuple(_asked(row, actions, None, Breakdown(), None) for row in rows)

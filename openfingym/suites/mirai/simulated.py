@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 from openfingym.digests import sha256_of_json
 from openfingym.suites.mirai.tables import write_vault
-from openfingym.suites.mirai.world.simulate import SimulationSize, simulate
+from openfingym.suites.mirai.world.simulate import Continuation, SimulationSize, simulate
 from openfingym.vault import Source, Vault
+from openfingym.vault.arrays import Array
 from openfingym.vault.engine import engine_errors
+from openfingym.vault.held import held
 from openfingym.vault.made import made_vault
 
 NAME = "mirai-simulated"
@@ -36,26 +39,51 @@ def simulated_vault(size: SimulationSize | None = None, *, seed: int = 0) -> Vau
     return made_vault(NAME, recipe_of(size, seed), lambda: write_simulated(None, size, seed=seed))
 
 
-def write_simulated(folder: str | Path | None, size: SimulationSize | None = None, *, seed: int = 0) -> Vault:
+def continued(first_day: date, seed: int) -> dict[str, Array]:
+    """The vault of a world that is the simulated one until a day, and goes on otherwise from then on.
+
+    Args:
+        first_day: the first day that is drawn anew.
+        seed: the number from which everything follows from that day on.
+
+    Returns:
+        Its files, in memory alone; :func:`openfingym.vault.held.opened` opens them.
+
+    Raises:
+        StoreError: the store, where they are written to first, cannot be written.
+    """
+    return held(lambda folder: write_simulated(folder, anew=Continuation(first_day, seed)))
+
+
+def write_simulated(
+    folder: str | Path | None,
+    size: SimulationSize | None = None,
+    *,
+    seed: int = 0,
+    anew: Continuation | None = None,
+) -> Vault:
     """Write the vault of a simulated world.
 
     Args:
         folder: the folder to write it to, which must not exist; None for the store.
         size: how large the world is; None for 14 months.
         seed: the number from which every random draw of the world follows.
+        anew: how the world goes on from a day otherwise than by its seed; None if it does not.
 
     Raises:
         StoreError: it cannot be written there, or the disk is full.
     """
     size = size or SimulationSize()
-    world = simulate(size, seed=seed)
+    world = simulate(size, seed=seed, anew=anew)
+    # The seed of what is drawn anew may be secret, and is not stated.
+    since = "" if anew is None else f", drawn anew from {anew.first_day}"
     with engine_errors(NAME):
         return write_vault(
             world.records,
             world.texts,
             folder,
             name=NAME,
-            title=f"A simulated world of countries, {size.days} days from {size.first_day}, seed {seed}; "
+            title=f"A simulated world of countries, {size.days} days from {size.first_day}, seed {seed}{since}; "
             "no event is real",
             sources=[SOURCE],
             simulated=True,

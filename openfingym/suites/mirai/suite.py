@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.suites.asking import Approach, Prompt
 from openfingym.suites.mirai import answers, asking, months, objects, retrieval, splits, taxonomy
 from openfingym.suites.mirai.breakdown import breakdown_of
 from openfingym.suites.mirai.client import MODULE, client_source
 from openfingym.suites.mirai.functions import SUBSETS, functions_of
-from openfingym.suites.mirai.simulated import NAME, recipe_of, simulated_vault
+from openfingym.suites.mirai.question_sets import (
+    ASKS,
+    MiraiOptions,
+    kept_queries,
+    practice_month,
+    queries,
+    question_set,
+)
+from openfingym.suites.mirai.simulated import NAME, continued, recipe_of, simulated_vault
 from openfingym.suites.mirai.tools import Tools
 from openfingym.suites.mirai.world import SimulationSize
 from openfingym.suites.suite import (
@@ -34,6 +41,7 @@ from openfingym.suites.suite import (
 )
 from openfingym.task.exposure import Exposure, between
 from openfingym.vault import Vault
+from openfingym.vault.held import opened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,34 +50,8 @@ if TYPE_CHECKING:
 
 PULLED = "mirai"
 """Name of the vault that ``openfingym vault pull mirai`` makes."""
-ASKS = ("relations", "objects")
-"""What a query leaves open: the relations between two countries, or the countries of a relation."""
-TRAIN_MONTHS = 3
-"""How many months' queries are given with their answers."""
-PRACTICE = 20
-"""How many queries of the month after those are for practice."""
 FIRST_LEVEL = len(taxonomy.relations(1))
 """How many labels of an answer are first-level codes; second-level codes follow them."""
-TEXT = (
-    "Please forecast the relations that {head} will take towards {tail} on {day} based on historical information up to "
-    "{known}. I.e. forecast the relation CAMEO codes in query event Event(date={date}, "
-    "head_entity=ISOCode({head_iso}), relation=CAMEOCode(?), tail_entity=ISOCode({tail_iso}))."
-)
-"""The paper's question (appendix F.1.2)."""
-
-
-@dataclass(frozen=True)
-class MiraiOptions:
-    """What a task chooses of the suite."""
-
-    months: tuple[str, ...]
-    """The months that are asked about, one after another."""
-    horizon: int
-    """Days from the last known day to the day that is asked about."""
-    subset: str
-    """Name of the subset of the API's functions that agents may call."""
-    asks: str
-    """What is asked for, one of :data:`ASKS`."""
 
 
 class MiraiSuite(Suite):
@@ -115,32 +97,18 @@ class MiraiSuite(Suite):
 
         Practice is on the last month that was over when the first query is asked; answers are from the months before.
         """
-        vault, chosen = _vault(dataset), _options(options)
-        first_month = chosen.months[0]
-        asks_objects = chosen.asks == "objects"
-        put, known_as = (objects.question, objects.truth) if asks_objects else (_question, _numbers)
+        return question_set(_vault(dataset), _options(options), kept_queries)
 
-        def find(month: str, count: int = splits.QUERIES) -> tuple[splits.Query, ...]:
-            return _queries(vault, month, count, chosen.asks)
+    def renewable(self, dataset: str) -> bool:
+        """Whether it is the simulated world."""
+        return dataset == NAME
 
-        # What is given with its answer must have been known when the first question is asked.
-        known_day = splits.as_of(months.days_of(first_month)[0], chosen.horizon).date()
-        back = next(back for back in range(1, 24) if _last_day(first_month, -back) <= known_day)
-        *train, practice = [months.shifted(first_month, -back - more) for more in range(TRAIN_MONTHS, -1, -1)]
-        answered = [query for month in train for query in find(month)]
-        rehearsed = find(practice, PRACTICE)
-        asked = [query for month in chosen.months for query in find(month)]
-        every = [*answered, *rehearsed, *asked]
-        texts = tuple(put(query, chosen.horizon) for query in every)
-        first, second = len(answered), len(answered) + len(rehearsed)
-        return QuestionSet(
-            info=_info(vault, every, objects.labels() if asks_objects else answers.labels()),
-            snapshot=vault.digest,
-            train=texts[:first],
-            public=texts[first:second],
-            private=texts[second:],
-            truths=np.stack([known_as(query) for query in every]),
-        )
+    def renewed(self, dataset: str, options: Mapping[str, Scalar], seed: int) -> QuestionSet:  # noqa: ARG002 - only one
+        """The queries of a world that is drawn anew from the month for practice on."""
+        chosen = _options(options)
+        files = continued(months.days_of(practice_month(chosen))[0], seed)
+        # Not kept in this process, which would keep the world too.
+        return replace(question_set(opened(files), chosen, queries), world=files)
 
     def form(self, options: Mapping[str, Scalar]) -> AnswerForm:
         """A set of codes of both levels, or a list of countries."""
@@ -272,39 +240,6 @@ class MiraiSuite(Suite):
         return breakdown_of(_options(options).subset, str(options.get("asks", "relations")))
 
 
-def _numbers(query: splits.Query) -> NDArray[np.float64]:
-    """The true answer of a query for relations, float64[codes]."""
-    return answers.CodeAnswer(query.by_root).numbers()
-
-
-def _question(query: splits.Query, horizon: int) -> SuiteQuestion:
-    """A query for relations, as it is put to an agent."""
-    known = splits.as_of(query.date, horizon)
-    head, tail = (taxonomy.country(code) for code in (query.head, query.tail))
-    return SuiteQuestion(
-        id=f"{query.id}-{horizon}",
-        text=TEXT.format(
-            head=head.name,
-            tail=tail.name,
-            day=f"{query.date:%B %d, %Y}",
-            known=f"{known:%B %d, %Y}",
-            date=query.date,
-            head_iso=query.head,
-            tail_iso=query.tail,
-        ),
-        as_of=known.isoformat(),
-        query={"date": str(query.date), "head": query.head, "tail": query.tail, "today": f"{known:%Y-%m-%d}"},
-        tags=(f"{query.date:%Y-%m}", f"{horizon} d"),
-    )
-
-
-@functools.lru_cache(maxsize=64)
-def _queries(vault: Vault, month: str, count: int, asks: str) -> tuple[splits.Query, ...]:
-    """The queries of a month; picking them takes a second, and tasks share months."""
-    find = splits.object_queries if asks == "objects" else splits.relation_queries
-    return find(vault, month, count=count)
-
-
 def _vault(dataset: str) -> Vault:
     if dataset == NAME:
         return _simulated()
@@ -393,34 +328,6 @@ def _months(given: Scalar) -> tuple[str, ...]:
     if not listed:
         raise ValueError(f"options.month is {given!r}, which is backwards")
     return listed
-
-
-def _last_day(month: str, shift: int) -> date:
-    """The last day of the month that is so many months later."""
-    return months.days_of(months.shifted(month, shift))[1]
-
-
-def _info(vault: Vault, queries: list[splits.Query], channels: tuple[str, ...]) -> DatasetInfo:
-    manifest = vault.manifest
-    return DatasetInfo(
-        name=manifest.name,
-        title=manifest.title,
-        kind="simulated" if manifest.simulated else "real",
-        source="; ".join(source.name for source in manifest.sources),
-        provenance=f"vault {vault.digest[:12]}; balanced queries of a month, answers from all of its events",
-        licence="; ".join(source.licence for source in manifest.sources),
-        frequency="daily",
-        measure="mixed",
-        unit="ISO codes" if channels == objects.labels() else "CAMEO codes",
-        calendar="every day",
-        corporate_actions="none: events between countries",
-        first=min(query.date for query in queries),
-        last=max(query.date for query in queries),
-        rows=len(queries),
-        channels=channels,
-        missing=0,
-        sha256=vault.digest,
-    )
 
 
 SUITE = MiraiSuite()

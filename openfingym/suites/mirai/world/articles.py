@@ -82,6 +82,10 @@ class Writer:
                 self._past.setdefault((act.head, act.tail), deque(maxlen=REMEMBERED)).append(act)
         return written
 
+    def draw_anew(self, seed: int) -> None:
+        """From the next day on, word articles by another seed."""
+        self._random = random.Random(seed)
+
     def _title(self, article: Coverage) -> str:
         story = article.stories[0]
         if article.is_round_up:

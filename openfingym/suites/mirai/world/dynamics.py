@@ -8,7 +8,7 @@ again. Some stories are answered in kind a few days later. What was announced ha
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,6 +85,8 @@ class _Due:
     """The topic of the story."""
     longest: int = 1
     """How many days it lasts."""
+    scheme: Scheme | None = None
+    """The scheme by which it was announced; None if nobody was told of it."""
 
 
 class Dynamics:
@@ -151,6 +153,23 @@ class Dynamics:
                 self._heat[pair] = 1.0
             react(story, self._world, self._rng)
         return stories
+
+    def draw_anew(self, rng: np.random.Generator) -> None:
+        """From the next day on, draw from another source, also what comes of earlier announcements.
+
+        Args:
+            rng: the source of all further random draws.
+        """
+        self._rng = rng
+        for day, dues in self._due.items():
+            self._due[day] = [self._decided(due) for due in dues]
+
+    def _decided(self, due: _Due) -> _Due:
+        """What was announced, with what comes of it decided once more; anything else as it is."""
+        if due.scheme is None:
+            return due
+        kind = due.scheme.outcome if self._rng.random() < due.scheme.holds else due.scheme.otherwise
+        return replace(due, kind=kind, longest=1 + int(self._rng.integers(due.scheme.longest)))
 
     def _move_on(self) -> None:
         """Let the regime of every pair change with its probability for a day."""
@@ -220,7 +239,7 @@ class Dynamics:
         story = self._between(day, pair, forward, scheme.announced, to, back, topic, importance)
         longest = 1 + int(rng.integers(scheme.longest))
         # On its day it is important enough for articles of its own (see `coverage.ALONE`).
-        self._due[comes].append(_Due(pair, forward, kind, max(1.6, story.importance), topic, longest))
+        self._due[comes].append(_Due(pair, forward, kind, max(1.6, story.importance), topic, longest, scheme))
         # A second announcement may come one to three days before.
         if comes - day > 4 and rng.random() < 0.5:
             soon = comes - int(rng.integers(1, 4))
