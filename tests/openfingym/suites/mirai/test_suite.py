@@ -7,10 +7,12 @@ from datetime import datetime
 import numpy as np
 import pytest
 
+from openfingym.errors import UsageError
 from openfingym.suites.mirai import objects
 from openfingym.suites.mirai.simulated import NAME
 from openfingym.suites.mirai.splits import HORIZONS
 from openfingym.suites.mirai.suite import SUITE
+from openfingym.suites.registry import find_suite
 
 
 @pytest.mark.parametrize("horizon", HORIZONS)
@@ -34,6 +36,15 @@ def test_four_months_are_those_of_one_month_one_after_another() -> None:
     assert (found.truths[-100:] == last.truths[-100:]).all()
     known = min(question.as_of for question in found.private)
     assert all(str(question.query["date"]) <= known[:10] for question in (*found.train, *found.public))
+
+
+def test_the_simulated_world_alone_is_drawn_anew() -> None:
+    assert SUITE.renewable(NAME)
+    assert not SUITE.renewable("mirai")
+    other = find_suite("findeepforecast")
+    assert not other.renewable("findeepforecast")
+    with pytest.raises(UsageError, match="cannot draw the world 'findeepforecast' anew"):
+        other.renewed("findeepforecast", other.options({}), 1)
 
 
 def test_questions_for_countries_are_answered_by_lists() -> None:

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from datetime import date, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from openfingym import store
@@ -18,7 +19,10 @@ from openfingym.suites.mirai.gdelt.cleaning import clean_text
 from openfingym.suites.mirai.simulated import simulated_vault, write_simulated
 from openfingym.suites.mirai.splits import HORIZONS, Query, relation_queries
 from openfingym.suites.mirai.world import SimulationSize, simulate
+from openfingym.suites.mirai.world.dynamics import Dynamics
+from openfingym.suites.mirai.world.geography import make_geography
 from openfingym.suites.mirai.world.kinds import all_codes
+from openfingym.suites.mirai.world.simulate import Continuation, SimulationOutput
 from openfingym.suites.mirai.world.wording import NOTICES, phrases
 from openfingym.vault import Vault
 
@@ -42,6 +46,52 @@ def test_a_longer_world_begins_as_a_shorter_one() -> None:
     short, long = (simulate(SimulationSize(days=days, pairs=60, stories_a_day=6.0), seed=1) for days in (4, 6))
     assert long.records.head(len(short.records)).equals(short.records)
     assert long.texts.head(len(short.texts)).equals(short.texts)
+
+
+def test_a_world_goes_on_otherwise_from_a_day_and_is_the_same_until_then() -> None:
+    turn = SMALL.first_day + timedelta(days=3)
+    own = simulate(SMALL, seed=1)
+    one, again, other = (simulate(SMALL, seed=1, anew=Continuation(turn, seed)) for seed in (2**250, 2**250, 1))
+    assert one.records.equals(again.records)
+    assert one.texts.equals(again.texts)
+    before = own.records[own.records["day"] < turn]
+    for found in (one, other):
+        assert found.records[found.records["day"] < turn].equals(before)
+        assert found.texts.head(before["url"].nunique()).equals(own.texts.head(before["url"].nunique()))
+        assert found.records["day"].max() == own.records["day"].max()
+
+    def later(found: SimulationOutput) -> set[tuple[object, ...]]:
+        rows = found.records[found.records["day"] >= turn]
+        return set(rows[["day", "head", "relation", "tail"]].itertuples(index=False))
+
+    # What is frequent happens in every world; most of what happens does not.
+    for one_world, other_world in ((one, own), (one, other)):
+        assert len(later(one_world) & later(other_world)) < 0.2 * len(later(one_world))
+
+
+def test_what_comes_of_earlier_announcements_is_decided_anew() -> None:
+    """Whoever saw in one world what was kept of them would know it in all others."""
+
+    def announced(seed: int) -> list[tuple[int, int, str]]:
+        dynamics = Dynamics(make_geography(60, np.random.default_rng(0)), 40.0, np.random.default_rng(1))
+        for day in range(30):
+            dynamics.stories_of(day)
+        if seed:
+            dynamics.draw_anew(np.random.default_rng(seed))
+        return [(day, due.pair, due.kind.name) for day, dues in dynamics._due.items() for due in dues if due.scheme]
+
+    first, *others = (announced(seed) for seed in range(4))
+    assert len(first) > 20
+    for other in others:
+        assert [place for *place, _ in other] == [place for *place, _ in first], "the days were told"
+        changed = sum(one != two for one, two in zip(first, other, strict=True))
+        assert 0.1 * len(first) < changed < 0.7 * len(first)
+
+
+@pytest.mark.parametrize("days", [0, 6, -3])
+def test_a_day_that_is_not_within_the_world_is_refused(days: int) -> None:
+    with pytest.raises(UsageError, match="cannot go on anew"):
+        simulate(SMALL, anew=Continuation(SMALL.first_day + timedelta(days=days), 1))
 
 
 def test_it_says_that_it_is_simulated(simulated_world: Vault) -> None:
