@@ -33,7 +33,7 @@ def make(
 ) -> gymnasium.Env[Any, Any]:
     """Make the environment of a task, building its package on first use.
 
-    The task's kind says which environment it is (:attr:`openfingym.kinds.Kind.environment`). A batch task gives a
+    The task's kind says which environment it is (:meth:`openfingym.kinds.Kind.environment_of`). A batch task gives a
     :class:`~openfingym.envs.batch.BatchEnv`, whose one action is a submission. A sequential task is stepped through: on
     the training bars, which everybody has, with ``split="train"`` (:class:`~openfingym.envs.trading.TradingEnv` or
     :class:`~openfingym.envs.rolling.RollingEnv`); on hidden ones behind the verifier with ``practice`` (the public
@@ -59,7 +59,7 @@ def make(
 
     loaded = task if isinstance(task, Task) else catalog.load_task(task)
     kind = kind_of(loaded)
-    maker = _load(kind.environment)
+    maker = _load(kind.environment_of(loaded.spec.contract))
     if isinstance(kind, SequentialKind):
         env = _instantiate(maker, loaded, split=split or "train", **options)
         return _with_spec(env, task, loaded, {"split": split or "train", **options})

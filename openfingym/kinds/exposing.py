@@ -80,9 +80,7 @@ def exposure_by_times(
         test = np.asarray(arrays["test_times"])
         hidden = test[int(facts["n_public"]) :, lookback:]
         # A window shows what was asked for by those before it; of one to generate, nothing but its context is shown.
-        played = test if contract.kind == "forecast" else test[:, :0]
-        if contract.kind == "generation":
-            train = np.concatenate([train, np.ravel(test[:, :lookback])])
+        played = test if contract.kind == "forecast" else test[:, :lookback]
     return Exposure(*(dict.fromkeys(names, _days(times)) for times in (train, hidden, played)))
 
 

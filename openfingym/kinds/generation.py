@@ -27,6 +27,7 @@ from openfingym.kinds.paths import Paths, from_panel, from_process, path_odditie
 from openfingym.kinds.pictures import paths
 from openfingym.kinds.skillless.generation import skillless
 from openfingym.kinds.start import Given, Start
+from openfingym.kinds.walk import hidden_until_due, require_sendable
 from openfingym.metrics.semantics import ValueSemantics
 from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt
 
@@ -53,7 +54,8 @@ class GenerationContract(Contract):
     """Windows drawn from the distribution of the training windows.
 
     Without a context, a submission is [samples, horizon, channels], and the whole of it is compared with either fold.
-    With a context it is [contexts, futures, horizon, channels], and each context belongs to one fold.
+    With a context it is [contexts, futures, horizon, channels], and each context belongs to one fold. Contexts with
+    times are walked through in their order.
     """
 
     family: ClassVar[Family] = "generation"
@@ -69,6 +71,9 @@ class GenerationContract(Contract):
     """Rows to generate."""
     futures: PositiveInt = 1
     """Futures to generate for each context, K of the paper; 1 without a context."""
+    dated: bool = False
+    """Whether contexts have times, so that each is shown after the futures of those before it were drawn: true of all
+    that are cut from a panel. Those of a process set are independent of each other, and are shown at once."""
     value_semantics: ValueSemantics
     """What the values are: returns, prices, yields, volatilities, or a mixture."""
     max_memorised: Fraction = 0.1
@@ -79,6 +84,8 @@ class GenerationContract(Contract):
     def _consistent(self) -> Self:
         if self.lookback == 0 and self.futures != 1:
             raise ValueError("futures needs a context: set lookback, or leave futures out")
+        if self.lookback == 0 and self.dated:
+            raise ValueError("dated is said of contexts: set lookback, or leave dated out")
         return self
 
 
@@ -154,13 +161,20 @@ class GenerationKind(Kind):
         """The same training windows, with those of both folds drawn anew."""
         from openfingym.data import recipe
 
-        known = process_of(task)
+        known, contract = process_of(task), _contract(task.spec.contract)
         if known is not None:
-            return from_process(task, known, seed)
-        contract = _contract(task.spec.contract)
+            return from_process(task, contract, known, seed)
         lost = recipe.rows_lost(contract.value_semantics)
         panel = renewed_panel(task, seed, lambda times: lost + recipe.train_rows(times[lost:], task.spec.rows))
         return from_panel(task, contract, panel)
+
+    def interface_of(self, contract: Contract) -> str:
+        """One that shows windows, where contexts have times."""
+        return "interface_walk.py" if self.walks(contract) else self.interface
+
+    def environment_of(self, contract: Contract) -> str:
+        """One that shows windows, where contexts have times."""
+        return "openfingym.envs.walk:WalkEnv" if self.walks(contract) else self.environment
 
     def shape(self, task: Task, source: Paths) -> Material:
         """Divide windows into contexts and futures; without a context, the contexts have no rows."""
@@ -183,11 +197,12 @@ class GenerationKind(Kind):
             "train_targets": _part(train, slice(lookback, None)),
             "test_inputs": np.ascontiguousarray(hidden[:, :lookback]) if conditional else np.empty((samples, 0, width)),
         }
-        return Material(
+        times = source.times if contract.dated else {}
+        material = Material(
             info=source.info,
             dataset_digest=source.digest,
-            public=public,
-            axes=dict.fromkeys(public, AXES),
+            public={**public, **times},
+            axes=dict.fromkeys(public, AXES) | dict.fromkeys(times, AXES[:2]),
             hidden={"real": np.ascontiguousarray(hidden[:, lookback:])},
             n_train=train.shape[0],
             n_public=counts[0],
@@ -207,6 +222,18 @@ class GenerationKind(Kind):
                 **source.facts,
             },
         )
+        if not contract.dated:
+            return material
+        require_sendable(task, material)
+        return hidden_until_due(material)
+
+    def walks(self, contract: Contract) -> bool:
+        """Whether contexts have times."""
+        return _contract(contract).dated
+
+    def due(self, contract: Contract, read: Reader) -> Array:
+        """The time of the last row of each context, after which its futures are to be drawn."""
+        return np.asarray(read("test_times"))[:, _contract(contract).lookback - 1]
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
         """An instance on some of the training windows; see :mod:`openfingym.kinds.generation_instances`."""
@@ -280,11 +307,15 @@ class GenerationKind(Kind):
     def check(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> None:
         """Refuse an answer that holds more copies of training windows than chance explains.
 
+        A share of copies is of all windows: the futures of one context are too few and too alike to tell it from.
+
         Raises:
             SubmissionError: the share of copies is too large; the message states it.
         """
         from openfingym.metrics.copying import CopyReference, examine
 
+        if _contract(contract).dated and len(values) == 1:
+            return
         limit = _contract(contract).max_memorised
         flat = values.reshape(-1, *values.shape[-2:])
         reference = CopyReference(**{field.name: fold.known[f"copy_{field.name}"] for field in fields(CopyReference)})
@@ -370,7 +401,8 @@ class GenerationKind(Kind):
 
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """Generated paths beside windows of training."""
-        return paths(answer)
+        # What a walk has shown is no public data.
+        return paths(answer, with_contexts=not self.walks(contract))
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What an agent is told of the task, in numbers."""

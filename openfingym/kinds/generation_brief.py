@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from openfingym.kinds.material import Brief
+from openfingym.kinds.walk import walk_usage
 
 if TYPE_CHECKING:
     from openfingym.kinds.generation import GenerationContract
@@ -20,10 +21,9 @@ def brief_of_generation(task: Task, contract: GenerationContract, material: Mate
         contract: the contract of the task.
         material: the arrays of the task and the facts about them.
     """
-    inputs, targets, test = (
-        tuple(material.public[name].shape) for name in ("train_inputs", "train_targets", "test_inputs")
-    )
+    inputs, targets = (tuple(material.public[name].shape) for name in ("train_inputs", "train_targets"))
     given = f"{contract.lookback} rows of context and " if contract.lookback else ""
+    train = f"contexts, windows = interface.load_train()  # float64 {inputs}, {targets}"
     facts = (
         ("value", f"{contract.value_semantics.replace('_', ' ')}, {contract.unit}, {task.spec.frequency}"),
         ("channels", ", ".join(material.labels)),
@@ -31,10 +31,7 @@ def brief_of_generation(task: Task, contract: GenerationContract, material: Mate
             "training windows",
             f"{material.n_train}: {given}{contract.horizon} rows x {len(material.labels)} channels",
         ),
-        (
-            "wanted",
-            f"{contract.futures} futures for each of {test[0]} contexts" if contract.lookback else f"{test[0]} windows",
-        ),
+        *_wanted(contract, material),
     )
     note = (
         "What counts is the law of the windows, not any single one: they are compared with real windows that are "
@@ -42,11 +39,35 @@ def brief_of_generation(task: Task, contract: GenerationContract, material: Mate
         "data you have. Returning training windows, or small changes of them, is detected: beyond a share of\n"
         f"{contract.max_memorised:.0%} more than among real windows, a submission is refused."
     )
+    if contract.dated:
+        note += (
+            "\nContexts are in time order and later than all of training, and are shown one after the other: the next\n"
+            "when the futures of this one are drawn. Copies are counted over all of them, at the end."
+        )
+        return Brief(facts, note, f"{train}\n{walk_usage(material)}")
+    test = tuple(material.public["test_inputs"].shape)
     context = "  # contexts" if contract.lookback else "  # no context: zero rows"
-    usage = f"""contexts, windows = interface.load_train()  # float64 {inputs}, {targets}
+    usage = f"""{train}
 test = interface.load_test_inputs(){context}, float64 {test}
 feedback = interface.submit(samples)  # samples: float64 {material.shape}"""
     return Brief(facts, note, usage)
+
+
+def _wanted(contract: GenerationContract, material: Material) -> tuple[tuple[str, str], ...]:
+    """How many windows, or futures, are to be drawn, as rows of the table of facts."""
+    if contract.dated:
+        return (
+            ("wanted", f"{contract.futures} futures for each context"),
+            ("contexts that count", str(material.n_private)),
+            ("contexts to practise on", str(material.n_public)),
+        )
+    count = material.shape[0]
+    return (
+        (
+            "wanted",
+            f"{contract.futures} futures for each of {count} contexts" if contract.lookback else f"{count} windows",
+        ),
+    )
 
 
 def rules_on_copies(contract: GenerationContract) -> str:

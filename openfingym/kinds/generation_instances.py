@@ -16,6 +16,7 @@ from openfingym.kinds.known_windows import left_of, training_cells
 from openfingym.kinds.material import Array, Material
 from openfingym.kinds.real_forms import split_of
 from openfingym.kinds.stretches import placed, public_part, public_share
+from openfingym.kinds.walk import hidden_until_due
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,6 +93,13 @@ def generation_instance(
     futures = contract.futures
     if futures > MOST_FUTURES:
         futures = between(generator, MOST_FUTURES // 2, MOST_FUTURES)
+    times = {}
+    if contract.dated:
+        own = data.read("train_times")
+        times = {
+            name: own[chosen][:, : sizes.lookback + sizes.horizon]
+            for name, chosen in (("train", train), ("test", test))
+        }
     kept = _known(data, contract, sizes, test, places, count)
     counts, said = left_of(data.task, kept, (sizes.n_public, sizes.n_private), "that hold a value which was filled in")
     if min(counts) < FEWEST_COMPARED:
@@ -100,10 +108,19 @@ def generation_instance(
     arrays["test"], sizes = arrays["test"][kept], replace(sizes, n_public=counts[0], n_private=counts[1])
     material = _material(data, contract, arrays, sizes, channels, futures)
     material = replace(material, recipe=(*material.recipe, *said))
+    if contract.dated:
+        material = hidden_until_due(_with_times(material, times["train"], times["test"][kept]))
     keys: dict[str, object] = {"horizon": sizes.horizon}
     if contract.lookback:
         keys |= {"lookback": sizes.lookback, "futures": futures}
     return Instance(material, keys)
+
+
+def _with_times(material: Material, train: Array, test: Array) -> Material:
+    """The material with the times of the rows of its windows, [windows, rows] each."""
+    times = {"train_times": np.ascontiguousarray(train), "test_times": np.ascontiguousarray(test)}
+    axes = {**material.axes, **dict.fromkeys(times, AXES[:2])}
+    return replace(material, public={**material.public, **times}, axes=axes)
 
 
 def _known(

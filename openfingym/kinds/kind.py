@@ -44,7 +44,7 @@ class Kind(ABC):
     """Names of the public arrays that ``interface.load_train()`` returns: inputs, and their answers."""
     load_test: ClassVar[tuple[str, ...]] = ()
     """Name of the public array that ``interface.load_test_inputs()`` returns; empty for a kind that is stepped through
-    or walked through, whose hidden items are not shown at once."""
+    or always walked through, whose hidden items are not shown at once."""
     interface: ClassVar[str] = "interface.py"
     """Template of the module that an agent's program imports, in ``openfingym/packages/templates``."""
     deferred: ClassVar[bool] = False
@@ -91,6 +91,14 @@ class Kind(ABC):
     def name(self) -> str:
         """Name of the kind, as ``task.toml`` states it."""
         return kind_of_contract(self.contract)
+
+    def interface_of(self, contract: Contract) -> str:
+        """Template of the module that an agent's program imports, for a task of a contract; see :attr:`interface`."""
+        return self.interface
+
+    def environment_of(self, contract: Contract) -> str:
+        """What makes the Gymnasium environment of a task of a contract; see :attr:`environment`."""
+        return self.environment
 
     def modules(self, contract: Contract) -> Mapping[str, str]:
         """Texts of the modules that programs can import beside ``interface``, by the modules' names."""
@@ -226,7 +234,8 @@ class Kind(ABC):
         Args:
             contract: the contract of the task.
             fold: the public fold, so that a refusal tells nothing of the private one.
-            values: a whole submission, or its part for a window that is answered.
+            values: a whole submission; of a task that is walked through, its part for a window that is answered, and
+                once all are, its part for a fold.
 
         Raises:
             SubmissionError: the submission is not admissible; the message names the position or the reason.

@@ -13,7 +13,7 @@ import numpy as np
 
 from openfingym.errors import TaskError
 from openfingym.kinds.known_windows import left_of, training_facts
-from openfingym.kinds.material import Blocks
+from openfingym.kinds.material import Array, Blocks
 from openfingym.kinds.panels import panel_oddities, panel_of, panel_recipe, split_text
 from openfingym.kinds.real_forms import split_of
 
@@ -47,7 +47,7 @@ class Paths:
     """The steps from the dataset to the windows, as sentences."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What ``contract.json`` says of the training windows beside what it says of every task."""
-    times: Mapping[str, NDArray[np.datetime64]] = field(default_factory=dict)
+    times: Mapping[str, Array] = field(default_factory=dict)
     """Times of the rows of windows, ``train_times`` and ``test_times``, both [n, rows]; none of paths without dates."""
 
 
@@ -64,7 +64,7 @@ def process_of(task: Task) -> ProcessSet | None:
 def paths_of(task: Task, contract: GenerationContract) -> Paths:
     """The windows of a task: the paths of its process set, or those cut from its panel."""
     known = process_of(task)
-    return from_panel(task, contract, panel_of(task)) if known is None else from_process(task, known)
+    return from_panel(task, contract, panel_of(task)) if known is None else from_process(task, contract, known)
 
 
 def path_oddities(task: Task) -> tuple[str, ...]:
@@ -72,16 +72,17 @@ def path_oddities(task: Task) -> tuple[str, ...]:
     return () if process_of(task) is not None else panel_oddities(task, panel_of(task))
 
 
-def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Paths:
+def from_process(task: Task, contract: GenerationContract, known: ProcessSet, seed: int | None = None) -> Paths:
     """The paths of a process set.
 
     Args:
         task: the task that names the set.
+        contract: the contract of the task.
         known: the process set that the task names.
         seed: seed of the paths of both folds; None for the set's own seed. Training paths are always the same.
 
     Raises:
-        TaskError: the task states a split or a period, which a process set does not have.
+        TaskError: the task states a split, a period or dated contexts, which a process set does not have.
     """
     from openfingym.data.processes import DEFAULT_SEED, draw_sets, stream_paths
     from openfingym.data.processes.info import process_info
@@ -92,6 +93,12 @@ def from_process(task: Task, known: ProcessSet, seed: int | None = None) -> Path
         raise TaskError("a process set has splits of its own; remove the table", path=task.config_path, key="split")
     if task.spec.dataset.first or task.spec.dataset.last:
         raise TaskError("a process set has no dates; remove first and last", path=task.config_path, key="dataset")
+    if contract.dated:
+        raise TaskError(
+            "contexts of a process set are independent of each other and have no dates; remove it",
+            path=task.config_path,
+            key="contract.dated",
+        )
     # One training path, which is not used: those of the task are made block by block, as there can be too many to hold.
     drawn = draw_sets(
         known.name, DEFAULT_SEED if seed is None else seed, Counts(1, known.counts.public, known.counts.private)
@@ -124,7 +131,8 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
         panel: the panel that the windows are cut from.
 
     Raises:
-        TaskError: the split is missing, or has keys that are for forecasts; or a row to divide by is not positive.
+        TaskError: the split is missing, or has keys that are for forecasts; contexts are not said to be dated; or a row
+            to divide by is not positive.
     """
     from openfingym.data import recipe
 
@@ -139,6 +147,13 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
             "ones share no row",
             path=task.config_path,
             key="split",
+        )
+    if contract.lookback and not contract.dated:
+        raise TaskError(
+            "contexts that are cut from a panel follow each other in time, and are to be shown in its order; write "
+            "dated = true",
+            path=task.config_path,
+            key="contract.dated",
         )
     times, values = recipe.to_values(panel, contract.value_semantics)
     # Each window is divided by the row before it, which then belongs to the window (`lead`), so that no two share it.
@@ -165,7 +180,8 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
                 )
             whole[part] /= before[:, None]
     length = contract.lookback + contract.horizon
-    whole["test"], counts, said = _known_alone(task, contract, panel, windows, whole["test"], anchored=anchored)
+    kept, counts, said = _known_alone(task, contract, panel, windows, anchored=anchored)
+    whole["test"] = whole["test"][kept]
     scaled = (
         "each window divided by the row before it"
         if anchored
@@ -190,7 +206,7 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
         facts=training_facts(
             recipe.unknown_values(panel, contract.value_semantics), windows.train_starts, length, int(anchored)
         ),
-        times={"train_times": windows.train_times, "test_times": windows.test_times},
+        times={"train_times": windows.train_times, "test_times": windows.test_times[kept]},
     )
 
 
@@ -199,22 +215,20 @@ def _known_alone(
     contract: GenerationContract,
     panel: Panel,
     windows: Windows,
-    hidden: NDArray[np.float64],
     *,
     anchored: bool,
-) -> tuple[NDArray[np.float64], tuple[int, int], tuple[str, ...]]:
-    """The hidden windows without those that rest on filled cells: a distribution is of whole windows.
+) -> tuple[NDArray[np.bool_], tuple[int, int], tuple[str, ...]]:
+    """Which hidden windows do not rest on filled cells: a distribution is of whole windows.
 
     Args:
         task: the task, for messages.
         contract: the contract of the task.
         panel: the panel that the windows are cut from.
         windows: where they begin.
-        hidden: the hidden windows, contexts included, float64[windows, rows, channels].
         anchored: whether each window is divided by the row before it.
 
     Returns:
-        Windows, counts of both folds, and what was done as sentences.
+        bool[windows], True for those that stay; counts of both folds, and what was done as sentences.
 
     Raises:
         TaskError: a fold has no window left.
@@ -223,10 +237,10 @@ def _known_alone(
 
     cells, counts = unknown_values(panel, contract.value_semantics), (windows.n_public, windows.n_private)
     if cells is None:
-        return hidden, counts, ()
+        return np.ones(sum(counts), dtype=np.bool_), counts, ()
     # A context may be filled, which is only shown; what is divided by must be known.
     offsets = np.arange(contract.lookback, contract.lookback + contract.horizon)
     rows = windows.test_starts[:, None] + (np.append(offsets, -1) if anchored else offsets)
     kept = np.asarray(~cells[rows].any(axis=(1, 2)))
     left, said = left_of(task, kept, counts, "that hold a value which was filled in")
-    return hidden[kept], left, said
+    return kept, left, said

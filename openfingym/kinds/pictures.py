@@ -84,16 +84,18 @@ def histogram(values: NDArray[np.float64]) -> tuple[Picture, ...]:
     return (Picture("What was submitted", "value", values=values),) if values.size else ()
 
 
-def paths(answer: AgentAnswer) -> tuple[Picture, ...]:
+def paths(answer: AgentAnswer, *, with_contexts: bool = True) -> tuple[Picture, ...]:
     """Generated paths over training windows, one picture for each channel.
 
     Args:
         answer: the answer, whose values are [samples, rows, channels], or [contexts, futures, rows, channels].
+        with_contexts: whether the contexts of the hidden windows are public, and are drawn too.
     """
-    context, train = answer.read("test_inputs"), answer.read("train_targets")
-    before = answer.read("train_inputs")
+    before, train = answer.read("train_inputs"), answer.read("train_targets")
     # Without contexts, each sample is the one future of a context without rows.
     samples = answer.values if answer.values.ndim == 4 else answer.values[:, None]
+    before = before if with_contexts else before[:, :0]
+    context = answer.read("test_inputs") if with_contexts else np.empty((len(samples), 0, samples.shape[3]))
     rows = context.shape[1]
     # The last row of the context is 0, and the first generated one is 1.
     x = np.arange(1.0 - rows, samples.shape[2] + 1.0)

@@ -20,15 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.errors import DataError, SubmissionError
-from openfingym.task.episodes import Step
+from openfingym.errors import DataError, SubmissionError, TaskError
+from openfingym.task.episodes import MAX_ACTION_BYTES, MAX_KEPT_BYTES, Step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.material import Array, Material
+    from openfingym.task import Task
     from openfingym.task.episodes import FoldName
 
+NUMBER_BYTES = 25
+"""Most bytes of a float64 and a comma as JSON."""
 SHOWN = "test_"
 """Beginning of the names of the hidden arrays that a window shows a part of."""
 
@@ -95,6 +98,27 @@ def hidden_until_due(material: Material) -> Material:
     shown = {name: np.asarray(array) for name, array in material.public.items() if name.startswith(SHOWN)}
     public = {name: array for name, array in material.public.items() if name not in shown}
     return replace(material, public=public, hidden={**material.hidden, **shown})
+
+
+def require_sendable(task: Task, material: Material) -> None:
+    """Check that the answers of a walk with one item a window fit into requests, and all of a rollout into the ledger.
+
+    Raises:
+        TaskError: they do not.
+    """
+    window = int(np.prod(material.shape[1:])) * NUMBER_BYTES
+    whole = (task.spec.verification.budget * material.n_public + material.n_private) * window
+    for size, most, what in (
+        (window, MAX_ACTION_BYTES, "an answer for one window"),
+        (whole, MAX_KEPT_BYTES, "all answers of a rollout, practice included,"),
+    ):
+        if size > most:
+            raise TaskError(
+                f"{what} may take {size:,} bytes, and at most {most:,} are taken; ask for fewer futures or rows, or "
+                "let it be practised less often (verification.budget)",
+                path=task.config_path,
+                key="contract",
+            )
 
 
 def walk_usage(material: Material, items: str = "1") -> str:

@@ -165,7 +165,7 @@ def describe(task: Task, material: Material, panel: str) -> dict[str, object]:
         "submission_axes": list(material.submission_axes),
         "labels": list(material.labels),
         "load_train": list(kind.load_train),
-        "load_test_inputs": list(kind.load_test),
+        "load_test_inputs": [] if kind.walks(contract) else list(kind.load_test),
         "arrays": {
             name: {"shape": list(array.shape), "axes": list(material.axes[name])}
             for name, array in material.public.items()
@@ -281,7 +281,8 @@ def _same_record(new: Path, old: Path) -> bool:
 
 def _templates(task: Task) -> dict[str, str]:
     """Files of a package that are the same for many tasks, by name, with the name of the template of each."""
-    return {"interface.py": kind_of(task).interface, "Dockerfile": "Dockerfile", "test.sh": "test.sh"}
+    interface = kind_of(task).interface_of(task.spec.contract)
+    return {"interface.py": interface, "Dockerfile": "Dockerfile", "test.sh": "test.sh"}
 
 
 def _template(name: str) -> bytes:

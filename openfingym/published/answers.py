@@ -17,9 +17,10 @@ from openfingym.verifiers.backing import read_sound_run
 from openfingym.verifiers.scorecard import read_answer, read_truth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from openfingym.kinds import Array
     from openfingym.packages.package import BuiltPackage
     from openfingym.published.protocol import PaperProtocol
     from openfingym.results.result import RolloutResult
@@ -113,7 +114,7 @@ def score_answer(
         raise UsageError(
             f"{manifest.name} hides no real windows; the task of this name that has a protocol generates them"
         )
-    windows = _windows(package, np.asarray(task.hidden["real"], dtype=np.float64), values)
+    windows = _windows(package, task.hidden, values)
     scores = score_windows(protocol, manifest.name, windows, seed=seed, only=only, tell=tell)
     differs = _differences(protocol, package, windows)
     # A paper's protocol scores any answer; whether a verifier would is something that the reader has to know.
@@ -136,19 +137,27 @@ def score_answer(
     )
 
 
-def _windows(package: BuiltPackage, real: np.ndarray, values: np.ndarray) -> SampleWindows:
+def _windows(package: BuiltPackage, hidden: Mapping[str, Array], values: np.ndarray) -> SampleWindows:
     """All windows of a task, the real ones whole: each begins with its context where the task has contexts.
 
     Args:
         package: the built package of the task.
-        real: hidden windows, or hidden futures of a task with contexts, float64[m, t, d].
+        hidden: the hidden arrays by name: windows, or futures of a task with contexts (``real``), and of one that is
+            walked through its contexts.
         values: the answer, float64[k, t, d]; with contexts, float64[m, k, t, d].
     """
-    train, hidden = (
-        np.concatenate((package.array(inputs), futures), axis=1, dtype=np.float64) if values.ndim == 4 else futures
-        for inputs, futures in (("train_inputs", package.array("train_targets")), ("test_inputs", real))
+    train, real = (
+        np.concatenate(
+            (hidden[inputs] if inputs in hidden else package.array(inputs), futures), axis=1, dtype=np.float64
+        )
+        if values.ndim == 4
+        else futures
+        for inputs, futures in (
+            ("train_inputs", package.array("train_targets")),
+            ("test_inputs", np.asarray(hidden["real"], dtype=np.float64)),
+        )
     )
-    return SampleWindows(np.asarray(train), np.asarray(hidden), values)
+    return SampleWindows(np.asarray(train), np.asarray(real), values)
 
 
 def _differences(protocol: PaperProtocol, package: BuiltPackage, windows: SampleWindows) -> list[str]:

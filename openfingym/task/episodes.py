@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MAX_ACTION_BYTES = 256 * 1024
 """Longest request to start or to step an episode, as JSON."""
+MAX_KEPT_BYTES = 128 * 1024 * 1024
+"""Most bytes that all actions of a rollout may take in the ledger together."""
 
 FoldName = Literal["public", "private"]
 """``public`` episodes are for practice, within a budget; each ``private`` one is played once and scored."""

@@ -123,6 +123,15 @@ def test_finsearch_serves_the_series_that_others_hide_and_is_kept_apart_from_the
     assert "findeepforecast" in training_tasks("questions")
 
 
+def test_contexts_of_windows_to_generate_are_played_and_not_shown() -> None:
+    found, stock = of("us5-stock-generation"), "share aapl"
+    assert found.shows[stock][-1][1] < "2003-04-01", "public files end with training"
+    assert found.plays[stock][0][0] >= "2003-04-01"
+    assert found.plays[stock][-1][1] > "2022-12-01"
+    assert found.hides[stock][0][0] >= "2008-04-01"
+    assert group_of("us5-stock-generation", met()) == ("finsearch", "us5-stock-generation")
+
+
 def test_worlds_that_are_drawn_anew_are_hidden_from_nobody() -> None:
     for name in ASKED:
         drawn_anew = TASKS[name].dataset == "mirai-simulated"
@@ -159,7 +168,9 @@ def test_imported_questions_show_what_their_tools_do(tmp_path: Path, monkeypatch
     assert found.hides == {}
 
 
-@pytest.mark.parametrize("name", ["treasury-forecast", "equity-trading", "stock-generation", "finsearch"])
+@pytest.mark.parametrize(
+    "name", ["treasury-forecast", "equity-trading", "stock-generation", "us5-stock-generation", "finsearch"]
+)
 def test_a_package_says_what_its_task_says(name: str) -> None:
     package = build(catalog.load_task(name))
     assert exposure_of_package(package, package.read_truth()) == of(name)

@@ -147,7 +147,7 @@ def make_generation(
 ) -> BuiltPackage:
     """Windows of four rows of a seeded random walk, with a context or without."""
     names = ["c0", "c1"]
-    contract = f"lookback = {lookback}\nhorizon = 4\nfutures = {futures}\n"
+    contract = f"lookback = {lookback}\nhorizon = 4\nfutures = {futures}\ndated = {str(lookback > 0).lower()}\n"
     contract += 'value_semantics = "log_return"\nunit = "log return"\nlow = -2.0\nhigh = 2.0'
     task = write_task(
         folder, name, metrics=metrics, family="generation", kind="generation", contract=contract, baseline="gaussian",

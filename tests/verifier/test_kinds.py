@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
+from openfingym.errors import SubmissionError
 from openfingym.kinds import kind_of
 from openfingym.packages.package import BuiltPackage
 from tests.answering import give, practise
@@ -19,7 +20,7 @@ from tests.sweeps import fixed_part
 
 SLUG = "urn:openfingym:problem:"
 AXES = {"rows": 1, "nodes": 1, "graphs": 1, "curves": 3, "windows": 3, "futures": 4}
-AT_ONCE = [name for name in AXES if name not in {"rows", "curves"}]
+AT_ONCE = [name for name in AXES if name not in {"rows", "curves", "futures"}]
 """Kinds that are answered in one array."""
 
 
@@ -153,20 +154,36 @@ def refused(server: Any, ticket: Any, values: np.ndarray, to_npy: Any) -> dict[s
     return document
 
 
-@pytest.mark.parametrize("name", ["windows", "futures"])
-def test_copies_of_training_windows_are_refused(
-    kinds_server: Any, kinds: dict[str, BuiltPackage], to_npy: Any, name: str
-) -> None:
-    package = kinds[name]
-    shape = package.manifest.submission_shape
-    windows = np.array(package.array("train_targets"))
-    copies = windows[np.arange(np.prod(shape[:-2])) % len(windows)].reshape(shape)
-    ticket = kinds_server.client.create_rollout(name)
-    document = refused(kinds_server, ticket, copies, to_npy)
+def copies_of(package: BuiltPackage) -> np.ndarray:
+    shape, windows = package.manifest.submission_shape, np.array(package.array("train_targets"))
+    return windows[np.arange(np.prod(shape[:-2])) % len(windows)].reshape(shape)
+
+
+def test_copies_of_training_windows_are_refused(kinds_server: Any, kinds: dict[str, BuiltPackage], to_npy: Any) -> None:
+    ticket = kinds_server.client.create_rollout("windows")
+    document = refused(kinds_server, ticket, copies_of(kinds["windows"]), to_npy)
     assert document["type"] == SLUG + "memorised"
     result = kinds_server.client.finalize(ticket.rollout_id)
     assert (result.state, result.submissions_accepted, result.submissions_rejected) == ("rejected", 0, 1)
     assert "memorised" in result.reason
+
+
+def test_copies_of_training_windows_are_refused_where_a_walk_ends(
+    kinds_server: Any, kinds: dict[str, BuiltPackage]
+) -> None:
+    """Of the fold alone that was walked through: what fills the other one is no answer."""
+    package, client = kinds["futures"], kinds_server.client
+    n_public, copies, honest = package.manifest.n_public, copies_of(package), naive(package)
+    ticket = client.create_rollout("futures")
+    with pytest.raises(SubmissionError, match="memorised"):
+        client.walk(ticket.token, copies[:n_public], "public")
+    assert client.rollout_status(ticket.rollout_id).submissions == ()
+    client.walk(ticket.token, copies[n_public:])
+    result = client.finalize(ticket.rollout_id)
+    assert (result.state, result.reason.partition(":")[0]) == ("rejected", "memorised")
+    ticket = client.create_rollout("futures")
+    client.walk(ticket.token, honest[n_public:])
+    assert client.finalize(ticket.rollout_id).state == "scored"
 
 
 def test_axes_in_another_order_are_named(kinds_server: Any, kinds: dict[str, BuiltPackage], to_npy: Any) -> None:

@@ -54,7 +54,7 @@ def test_parts_join_to_the_whole_score_to_the_last_bit(kinds: dict[str, BuiltPac
 def test_every_replicate_is_in_one_part(units: int, workers: int, seed: int) -> None:
     for design in (grouped(units, 20), block_bootstrap(units, seed)):
         assert design is not None
-        grader: Any = type("AnyGrader", (), {"design": design})()
+        grader: Any = type("AnyGrader", (), {"design": design, "walks": False})()
         fold, *pairs = parts_of(grader, "private", workers)
         assert fold == "fold"
         assert [draw for pair in pairs for draw in range(*pair)] == list(range(len(design.draws)))

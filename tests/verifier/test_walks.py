@@ -340,6 +340,31 @@ def test_a_restart_goes_on_where_it_was(
     assert result.total == pytest.approx(expected.total, rel=1e-12)
 
 
+def test_a_restart_in_the_midst_of_contexts_goes_on_at_the_first_without_futures(
+    tmp_path: Path, generation: Callable[..., BuiltPackage], launch: Callable[..., Any]
+) -> None:
+    package = generation(tmp_path, "futures", lookback=3, futures=2)
+    hidden = load_task(package)
+    values, (_, private) = noise(hidden, 6), public_and_private(hidden)
+    state, contexts = tmp_path / "state", hidden.hidden["test_inputs"][private]
+    with (first := launch([package], state)).client() as client:
+        ticket = client.create_rollout("futures")
+        at = client.start_episode(ticket.token)
+        for n in range(4):
+            at = client.step(ticket.token, at.episode, at.step + 1, act(values[private][n : n + 1]))
+    first.kill()
+    with launch([package], state).client() as client:
+        again = client.start_episode(ticket.token)
+        assert again.step == 4
+        while not again.done:
+            number = again.step
+            np.testing.assert_array_equal(again.observation["inputs"], contexts[[number]])
+            again = client.step(ticket.token, again.episode, number + 1, act(values[private][number : number + 1]))
+        result = client.finalize(ticket.rollout_id)
+    assert again.step == len(contexts)
+    assert result.total == hidden.grader.private_score(values).total
+
+
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> BuiltPackage:
     """A task with enough training rows for instances."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from openfingym.digests import sha256_of
 from openfingym.errors import SubmissionError, VerifierError
+from openfingym.task.episodes import MAX_KEPT_BYTES
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.episodes import (
     MAX_DETAIL,
@@ -58,9 +59,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
-
-MAX_KEPT_BYTES = 64 * 1024 * 1024
-"""Most bytes that all actions of a rollout may take in the ledger together."""
 
 
 @dataclass

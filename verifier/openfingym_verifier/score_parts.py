@@ -1,8 +1,8 @@
 """A heavy score in parts that several workers compute at once: a rollout waits for the longest, not for their sum.
 
-The parts of a public score are the check of the whole submission and the metrics; those of a private one are the
-metrics on the fold, and those on its replicates, a few replicates a part. Each part computes what the whole would, so
-that the joined score is the same to the last bit.
+The parts of a public score are the check of the submission and the metrics; those of a private one are the metrics on
+the fold, and those on its replicates, a few replicates a part; of a walk there is a check too. Each part computes what
+the whole would, so that the joined score is the same to the last bit.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ def parts_of(grader: Grader, action: Action, workers: int) -> tuple[Part, ...]:
     """
     if action == "public":
         return "check", "fold"
+    checks: tuple[Part, ...] = ("check",) if action == "private" and grader.walks else ()
     design = grader.design
     if design is None:
-        return ("fold",)
+        return (*checks, "fold")
     count = len(design.draws)
     # Where all replicates can be drawn at once, some metrics are computed on them by one product.
     pieces = 1 if design.units_are_rows else min(count, PARTS_A_WORKER * workers)
     ends = [count * piece // pieces for piece in range(pieces + 1)]
-    return ("fold", *pairwise(ends))
+    return (*checks, "fold", *pairwise(ends))
 
 
 def compute_part(grader: Grader, action: Action, part: Part, values: NDArray[np.float64]) -> dict[str, object]:
@@ -66,7 +67,7 @@ def compute_part(grader: Grader, action: Action, part: Part, values: NDArray[np.
     from openfingym_verifier.kept_scores import score_document
 
     if part == "check":
-        grader.check(values)
+        grader.check_fold(values, action)
         return {}
     if part == "fold":
         return score_document(grader.public_score(values) if action == "public" else grader.private_fold_score(values))

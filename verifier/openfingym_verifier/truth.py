@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from openfingym.task import Spec
     from openfingym.task.episodes import SteppedEpisode
     from openfingym.task.exposure import Exposure
+    from openfingym_verifier.jobs import Action
 
 MIN_PRICE = 1e-12
 """Prices must stay above this, or their returns leave the range of float64."""
@@ -63,6 +64,11 @@ class Grader:
     baseline: NDArray[np.float64]
     """The submission of the task's baseline, float64 of the task's submission shape."""
 
+    @property
+    def walks(self) -> bool:
+        """Whether hidden items are shown in the order of time."""
+        return kind_named(self.spec.contract).walks(self.spec.contract)
+
     def check(self, values: NDArray[np.float64]) -> None:
         """Refuse a submission for a fault that shape and range do not show.
 
@@ -70,6 +76,17 @@ class Grader:
             SubmissionError: the submission is refused; the message names the position or the reason.
         """
         kind_named(self.spec.contract).check(self.spec.contract, self.public, values)
+
+    def check_fold(self, values: NDArray[np.float64], action: Action) -> None:
+        """Check a whole submission before it is scored; see :meth:`check`.
+
+        A submission is checked when it is accepted, and so before its public score. Of a walk each fold is checked
+        before its own score, and by itself: the rest of the submission is not what was answered then.
+        """
+        if self.walks:
+            self.check(values[self.public.rows if action == "public" else self.private.rows])
+        elif action == "public":
+            self.check(values)
 
     def public_score(self, values: NDArray[np.float64]) -> Score:
         """Score of a whole submission on the public fold."""

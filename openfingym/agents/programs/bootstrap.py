@@ -93,19 +93,25 @@ def grow(donors, contexts):
     return paths
 
 
+def drawn(test):
+    """A path for each context, or future of one, of the form of a submission with these items alone."""
+    shape = (len(test), *interface.SUBMISSION_SHAPE[1:])
+    wanted = np.repeat(test, shape[1] if LOOKBACK else 1, axis=0)
+    # Groups of paths have blocks of their own, so that no step is a joint of all paths; in a walk, those of a context.
+    count = 1 if "window" in contract else min(len(wanted), 20)
+    groups = np.array_split(rng.permutation(len(wanted)), count)
+    answer = np.empty((len(wanted), HORIZON, donors.shape[2]))
+    for group in groups:
+        answer[group] = grow(donors, wanted[group])[:, LOOKBACK:]
+    return np.clip(answer.reshape(shape), contract["low"], contract["high"])
+
+
 contexts, windows = interface.load_train()
-test = interface.load_test_inputs()
-shape = interface.SUBMISSION_SHAPE
 picked = np.sort(rng.permutation(len(windows))[:DONORS])
 donors = np.concatenate([contexts[picked], windows[picked]], axis=1)
 lowest, highest = donors.min(axis=0), donors.max(axis=0)
-futures = shape[1] if LOOKBACK else 1
-wanted = np.repeat(test, futures, axis=0)
-
-# Groups of paths have blocks of their own, so that no step is a joint of all paths.
-groups = np.array_split(rng.permutation(len(wanted)), min(len(wanted), 20))
-answer = np.empty((len(wanted), HORIZON, donors.shape[2]))
-for group in groups:
-    answer[group] = grow(donors, wanted[group])[:, LOOKBACK:]
 print(f"{len(donors)} training windows; blocks of about {max(1, HORIZON // 5)} rows, at most {max(1, HORIZON // 3)}")
-print(interface.submit(np.clip(answer.reshape(shape), contract["low"], contract["high"])))
+if "window" in contract:
+    interface.predict_each(drawn)
+else:
+    print(interface.submit(drawn(interface.load_test_inputs())))

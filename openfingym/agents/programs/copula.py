@@ -36,9 +36,16 @@ def cells_of(scores, ordered):
     return ordered[below, columns] + (place - below) * (ordered[above, columns] - ordered[below, columns])
 
 
+def drawn(test):
+    """Windows, or futures of each context, of the form of a submission with these items alone."""
+    shape = (len(test), *interface.SUBMISSION_SHAPE[1:])
+    count = int(np.prod(shape[: len(shape) - 2]))
+    asked = np.repeat(scores_of(test.reshape(len(test), -1), ordered[:, :given]), count // len(test), axis=0)
+    scores = asked @ weights + rng.standard_normal((count, len(left))) @ root.T
+    return np.clip(cells_of(scores, ordered[:, given:]).reshape(shape), contract["low"], contract["high"])
+
+
 contexts, windows = interface.load_train()
-test = interface.load_test_inputs()
-shape = interface.SUBMISSION_SHAPE
 picked = np.sort(rng.permutation(len(windows))[:WINDOWS])
 known = contexts[picked].reshape(len(picked), -1)
 cells = np.concatenate([known, windows[picked].reshape(len(picked), -1)], axis=1)
@@ -51,11 +58,11 @@ covariance[np.diag_indices_from(covariance)] = deviation**2 * (1.0 + 1e-6)
 correlation = covariance / np.outer(deviation, deviation)
 print(f"{len(cells)} windows of {cells.shape[1]} cells; correlations shrunk by {shrinkage:.3f}")
 
-count = int(np.prod(shape[: len(shape) - 2]))
-asked = np.repeat(scores_of(test.reshape(len(test), -1), ordered[:, :given]), count // len(test), axis=0)
 weights = np.linalg.solve(correlation[:given, :given], correlation[:given, given:])
 left = correlation[given:, given:] - correlation[given:, :given] @ weights
 left[np.diag_indices_from(left)] += 1e-6
-drawn = asked @ weights + rng.standard_normal((count, len(left))) @ np.linalg.cholesky(left).T
-answer = cells_of(drawn, ordered[:, given:]).reshape(shape)
-print(interface.submit(np.clip(answer, contract["low"], contract["high"])))
+root = np.linalg.cholesky(left)
+if "window" in contract:
+    interface.predict_each(drawn)
+else:
+    print(interface.submit(drawn(interface.load_test_inputs())))

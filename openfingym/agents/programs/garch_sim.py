@@ -60,9 +60,34 @@ def returns_of(windows):
     return np.diff(np.log(windows), axis=1) if PRICES else windows
 
 
+def drawn(test):
+    """Paths, or futures of each context, of the form of a submission with these items alone."""
+    shape = (len(test), *interface.SUBMISSION_SHAPE[1:])
+    count = int(np.prod(shape[: len(shape) - 2]))
+    if LOOKBACK:
+        context = np.repeat(test, count // len(test), axis=0)
+        past = returns_of(context) - mean
+        felt = past[:, 1:] - ar * past[:, :-1]
+        variance, before, origin = variances_of(felt, alpha, beta)[:, -1], past[:, -1], context[:, -1]
+        steps = HORIZON
+    else:
+        chosen = rng.integers(0, len(known), count)
+        variance, before, origin = variances[chosen, -1], away[chosen, -1], known[chosen, 0]
+        steps = HORIZON - PRICES
+    path = np.empty((count, steps, d))
+    for t in range(steps):
+        error = np.sqrt(variance) * shocks[rng.integers(0, len(shocks), count)]
+        before = ar * before + error
+        path[:, t] = mean + before
+        variance = (1.0 - alpha - beta) * long_run + alpha * error**2 + beta * variance
+    if PRICES:
+        path = origin[:, None] * np.exp(path.cumsum(axis=1))
+        path = path if LOOKBACK else np.concatenate([origin[:, None], path], axis=1)
+    return np.clip(path.reshape(shape), contract["low"], contract["high"])
+
+
 contexts, windows = interface.load_train()
-test = interface.load_test_inputs()
-shape, d = interface.SUBMISSION_SHAPE, windows.shape[2]
+d = windows.shape[2]
 picked = np.sort(rng.permutation(len(windows))[:WINDOWS])
 known = np.concatenate([contexts[picked], windows[picked]], axis=1)
 returns = returns_of(known)
@@ -79,24 +104,7 @@ variances = variances_of(errors, alpha, beta)
 shocks = (errors / np.sqrt(variances[:, :-1])).reshape(-1, d)
 shocks = (shocks - shocks.mean(axis=0)) / shocks.std(axis=0)
 
-count = int(np.prod(shape[: len(shape) - 2]))
-if LOOKBACK:
-    context = np.repeat(test, count // len(test), axis=0)
-    past = returns_of(context) - mean
-    felt = past[:, 1:] - ar * past[:, :-1]
-    variance, before, origin = variances_of(felt, alpha, beta)[:, -1], past[:, -1], context[:, -1]
-    steps = HORIZON
+if "window" in contract:
+    interface.predict_each(drawn)
 else:
-    chosen = rng.integers(0, len(known), count)
-    variance, before, origin = variances[chosen, -1], away[chosen, -1], known[chosen, 0]
-    steps = HORIZON - PRICES
-path = np.empty((count, steps, d))
-for t in range(steps):
-    error = np.sqrt(variance) * shocks[rng.integers(0, len(shocks), count)]
-    before = ar * before + error
-    path[:, t] = mean + before
-    variance = (1.0 - alpha - beta) * long_run + alpha * error**2 + beta * variance
-if PRICES:
-    path = origin[:, None] * np.exp(path.cumsum(axis=1))
-    path = path if LOOKBACK else np.concatenate([origin[:, None], path], axis=1)
-print(interface.submit(np.clip(path.reshape(shape), contract["low"], contract["high"])))
+    print(interface.submit(drawn(interface.load_test_inputs())))

@@ -7,8 +7,10 @@ contract = interface.contract
 
 
 def forecast(inputs):
-    """The last value, the last curve, or a return of zero, of the form of a submission with these items alone."""
+    """The last value or curve, a return of zero, or draws, of the form of a submission with these items alone."""
     shape = (len(inputs), *interface.SUBMISSION_SHAPE[1:])
+    if interface.KIND == "generation":
+        return draws(shape)
     if interface.KIND == "curves":
         return inputs[:, -1:] + width * np.array([-1.0, 0.0, 1.0])[:, None]
     if interface.KIND == "rows" or contract["value_semantics"] == "log_return":
@@ -17,24 +19,22 @@ def forecast(inputs):
     return np.repeat(inputs[:, -1:, columns], shape[1], axis=1)
 
 
-def answer():
-    """The answer of a task whose hidden items have no time, float64 of its submission's shape."""
-    rng = np.random.default_rng(interface.seed)
-    if interface.KIND == "generation":
-        _, windows = interface.load_train()
-        steps = np.diff(windows, axis=1)
-        deviation, spread = windows.std(axis=0), steps.std(axis=0)
-        normal = rng.standard_normal(interface.SUBMISSION_SHAPE)
-        drawn = windows.mean(axis=0) + deviation * normal
-        # Windows that wander are random walks: independent increments make those of training likelier than independent
-        # values.
-        walk = np.concatenate([drawn[..., :1, :], steps.mean(axis=0) + spread * normal[..., 1:, :]], axis=-2).cumsum(
-            axis=-2
-        )
-        known = (deviation[1:] > 0) & (spread > 0)
-        return walk if np.log(deviation[1:][known] / spread[known]).mean() > np.log(2.5) else drawn
-    return rng.uniform(contract["low"], contract["high"], interface.SUBMISSION_SHAPE)
+def draws(shape):
+    """Windows or futures with the moments of training, float64 of a shape."""
+    normal = rng.standard_normal(shape)
+    drawn = mean + deviation * normal
+    # Windows that wander are random walks: independent increments make those of training likelier than independent
+    # values.
+    walk = np.concatenate([drawn[..., :1, :], step + spread * normal[..., 1:, :]], axis=-2).cumsum(axis=-2)
+    known = (deviation[1:] > 0) & (spread > 0)
+    return walk if np.log(deviation[1:][known] / spread[known]).mean() > np.log(2.5) else drawn
 
+
+rng = np.random.default_rng(interface.seed)
+if interface.KIND == "generation":
+    _, windows = interface.load_train()
+    steps = np.diff(windows, axis=1)
+    mean, deviation, step, spread = windows.mean(axis=0), windows.std(axis=0), steps.mean(axis=0), steps.std(axis=0)
 
 if interface.KIND in {"rolling", "trading"}:
     env = interface.make()
@@ -54,4 +54,6 @@ elif "window" in contract:
     interface.predict_each(lambda inputs: np.clip(forecast(inputs), contract["low"], contract["high"]))
     print("every window answered")
 else:
-    print(interface.submit(np.clip(answer(), contract["low"], contract["high"])))
+    shape = interface.SUBMISSION_SHAPE
+    scores = draws(shape) if interface.KIND == "generation" else rng.uniform(contract["low"], contract["high"], shape)
+    print(interface.submit(np.clip(scores, contract["low"], contract["high"])))

@@ -49,6 +49,7 @@ LAYOUT: dict[str, tuple[str, ...]] = {
         "public",
         "symbols",
         "lookback",
+        "dated",
         "horizon",
         "steps",
         "horizons",

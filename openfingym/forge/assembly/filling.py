@@ -217,6 +217,8 @@ def _contract(
             value = defaults.get(key)
         if value is not None and key not in ("kind", "unit", "dtype") and key in (*defaults, *forging.stated):
             fields[name] = _typed(value, form[key].annotation, name, blueprint)
+    if "dated" in form and fields.get("contract.lookback") and not _is_process(str(known.get("dataset.name"))):
+        fields["contract.dated"] = True
     channels, target = known.get("dataset.channels"), blueprint.value("data.target")
     several = isinstance(channels, list) and len(channels) > 1 and target in channels
     if forging.one_target and several and "contract.targets" not in fields:

@@ -18,8 +18,6 @@ class Way:
     """Makes a first action from the number of symbols; None for a task that is not stepped through."""
     waits: bool = False
     """Whether steps may pass without another action."""
-    walks: bool = False
-    """Whether hidden windows are shown in the order of time; its program ends with a function ``model(window)``."""
 
 
 WAYS: Mapping[str, Way] = {
@@ -28,13 +26,13 @@ WAYS: Mapping[str, Way] = {
         'action = {"weights"', lambda width: {"weights": [round(1.0 / width - 5e-5, 4)] * width}, waits=True
     ),
     "rolling": Way('action = {"predictions"', lambda width: {"predictions": [0.001] * width}),
-    "curves": Way("lower, central, upper", walks=True),
+    "curves": Way("lower, central, upper"),
     "generation": Way("contexts, windows = interface.load_train()"),
     "graphs": Way("graphs, labels = interface.load_train()"),
     "nodes": Way("nodes, labels = interface.load_train()"),
-    "rows": Way("features, returns = interface.load_train()", walks=True),
-    "questions": Way("inputs, outcomes = interface.load_train()", walks=True),
-    "forecast": Way("inputs, targets = interface.load_train()", walks=True),
+    "rows": Way("features, returns = interface.load_train()"),
+    "questions": Way("inputs, outcomes = interface.load_train()"),
+    "forecast": Way("inputs, targets = interface.load_train()"),
 }
 """How each kind of task is answered, by its name; the first whose sign is found in an instruction counts."""
 _SYMBOLS = re.compile(r"^\| symbols \| (.+) \|$", re.MULTILINE)
@@ -69,6 +67,8 @@ class InstructionFacts:
     kind: str
     symbols: tuple[str, ...] = ()
     """Symbols of a task with bars; none for any other."""
+    walks: bool = False
+    """Whether hidden windows are shown in the order of time; its program has a function ``model(window)`` then."""
 
     @classmethod
     def read(cls, text: str) -> InstructionFacts | None:
@@ -77,7 +77,8 @@ class InstructionFacts:
         if kind is None:
             return None
         symbols = _SYMBOLS.search(text)
-        return cls(kind, tuple(symbols.group(1).split(", ")) if symbols else ())
+        named = tuple(symbols.group(1).split(", ")) if symbols else ()
+        return cls(kind, named, "in interface.iter_test():" in text)
 
     @property
     def way(self) -> Way:
@@ -88,11 +89,6 @@ class InstructionFacts:
     def sequential(self) -> bool:
         """Whether the task is stepped through."""
         return self.way.action is not None
-
-    @property
-    def walks(self) -> bool:
-        """Whether hidden windows are shown in the order of time."""
-        return self.way.walks
 
     def program(self, end: str | None = None) -> str:
         """A program that answers the task.

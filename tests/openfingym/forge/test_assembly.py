@@ -77,6 +77,26 @@ def test_a_papers_blueprint_becomes_a_task(tmp_path: Path) -> None:
     assert first == {path.name: path.read_bytes() for path in (tmp_path / "task").iterdir()}
 
 
+@pytest.mark.parametrize(
+    ("dataset", "lookback", "semantics", "dated"),
+    [
+        ({"name": "us-large-caps", "channels": ["aapl", "jpm"]}, 10, "log_return", True),
+        ({"name": "fbm"}, 6, "mixed", False),
+    ],
+)
+def test_contexts_of_a_panel_are_dated(
+    dataset: dict[str, object], lookback: int, semantics: str, dated: bool, tmp_path: Path
+) -> None:
+    write_data(tmp_path, dataset)
+    blueprint = forecast_blueprint(
+        family="generation", kind="generation", contract__lookback=lookback, contract__value_semantics=semantics
+    )
+    own = blueprint.model_copy(update={"metrics": [metric("marginal_total_variation")]})
+    result = AssembleStage().run(_candidate(tmp_path, own))
+    assert result.state == "passed", result.reasons
+    assert Task.read(tmp_path / "task").spec.contract.dated is dated  # type: ignore[attr-defined]  # of generation
+
+
 def test_words_of_a_paper_reach_nothing_that_reads_them(tmp_path: Path) -> None:
     data = write_data(tmp_path)
     blueprint = forecast_blueprint(

@@ -9,11 +9,17 @@ import pytest
 
 from openfingym.catalog import load_task
 from openfingym.errors import SubmissionError, TaskError
-from openfingym.kinds import Blocks, generation, kind_of
+from openfingym.kinds import Blocks, generation, kind_of, walks
 from openfingym.packages.build import _save_blocks
+from openfingym.task import Task
 from tests.openfingym.kinds.materials import array, changed_by_scrambling, made, ranks, read_of, walk
 
-CONTEXT = {"lookback": "10", "futures": "3", "columns": {"alpha": walk(1, 3000), "beta": walk(2, 3000)}}
+CONTEXT = {
+    "lookback": "10",
+    "futures": "3",
+    "dated": "true",
+    "columns": {"alpha": walk(1, 3000), "beta": walk(2, 3000)},
+}
 SCALED = {"scaling": '"standard"', "low": "-20.0", "high": "20.0"}
 
 
@@ -38,7 +44,7 @@ def test_conditional_futures(make) -> None:
     material = made(task)
     contexts = material.n_public + material.n_private
     assert material.public["train_inputs"].shape == (material.n_train, 10, 2)
-    assert material.public["test_inputs"].shape == (contexts, 10, 2)
+    assert material.hidden["test_inputs"].shape == (contexts, 10, 2)
     assert material.shape == (contexts, 3, 5, 2)
     assert material.submission_axes == ("context", "future", "row", "channel")
     public, private = generation.KIND.folds(
@@ -46,7 +52,7 @@ def test_conditional_futures(make) -> None:
     )
     assert (public.rows, private.rows) == (slice(material.n_public), slice(material.n_public, contexts))
     whole = public.truth.arrays["real"]
-    assert np.array_equal(whole[:, :10], material.public["test_inputs"][: material.n_public])
+    assert np.array_equal(whole[:, :10], material.hidden["test_inputs"][: material.n_public])
     assert np.array_equal(whole[:, 10:], public.truth.arrays["future.real"])
     values = np.arange(float(np.prod(material.shape))).reshape(material.shape)
     answer = generation.KIND.answer(task.spec.contract, private, values[private.rows])
@@ -107,15 +113,81 @@ def test_a_panel_needs_a_split_and_a_process_set_has_its_own(make) -> None:
         made(type(task).read(task.folder))
 
 
-def test_no_context_shows_the_future_of_another(make) -> None:
-    """All contexts are shown at once, so that hidden windows share no row."""
-    for material in (made(make("generation", **CONTEXT)), made(load_task("us5-stock-generation"))):
+def test_contexts_of_a_panel_are_walked_through_in_the_order_of_time(make) -> None:
+    """Hidden windows share no row, so that a context shows nothing of any future, and what is public is before all."""
+    for task in (make("generation", **CONTEXT), load_task("us5-stock-generation")):
+        kind, contract, material = kind_of(task), task.spec.contract, made(task)
+        assert kind.walks(contract)
+        assert {name for name in material.public if name.startswith("test_")} == set()
+        assert set(material.hidden) == {"real", "test_inputs", "test_times"}
+        test, train = material.hidden["test_times"], material.public["train_times"]
+        assert test.shape == (material.n_public + material.n_private, contract.lookback + contract.horizon)
+        assert (np.diff(test.ravel().astype(np.int64)) > 0).all(), "a window begins after the one before it ended"
+        assert train.max() < test.min()
+        due = kind.due(contract, read_of(material))
+        assert np.array_equal(due, test[:, contract.lookback - 1])
         shown, asked = (
             {row.tobytes() for window in array(part) for row in window if row.any()}
-            for part in (material.public["test_inputs"], material.hidden["real"])
+            for part in (material.hidden["test_inputs"], material.hidden["real"])
         )
         assert len(asked) > 100
         assert not shown & asked
+
+
+def test_contexts_of_a_process_set_are_shown_at_once() -> None:
+    simulated, dated = (load_task(name).spec.contract for name in ("fbm-generation", "us5-stock-generation"))
+    assert (walks(simulated), generation.KIND.interface_of(simulated)) == (False, "interface.py")
+    assert (walks(dated), generation.KIND.interface_of(dated)) == (True, "interface_walk.py")
+
+
+@pytest.mark.parametrize(
+    ("edits", "fault"),
+    [
+        (
+            {**CONTEXT, "dated": "false"},
+            r"contract\.dated: contexts that are cut from a panel follow each other in time",
+        ),
+        ({"dated": "true"}, "dated is said of contexts"),
+    ],
+)
+def test_who_leaves_out_that_contexts_are_dated_is_told(make, edits, fault) -> None:
+    with pytest.raises(TaskError, match=fault):
+        made(make("generation", **edits))
+
+
+@pytest.mark.parametrize(
+    ("futures", "fault"), [("1100", "an answer for one window may take 275,000 bytes"), ("1000", None)]
+)
+def test_futures_that_no_request_can_hold_are_refused(make, futures, fault) -> None:
+    task = make("generation", **CONTEXT | {"futures": futures})
+    if fault is None:
+        assert made(task).shape[1] == 1000
+        return
+    with pytest.raises(TaskError, match=fault):
+        made(task)
+
+
+def test_paths_of_a_process_set_have_no_dates(tmp_path) -> None:
+    text = load_task("fbm-generation").config_path.read_text()
+    (tmp_path / "task.toml").write_text(text.replace("lookback = 6\n", "lookback = 6\ndated = true\n"))
+    (tmp_path / "instruction.md").write_text("# Paths\n")
+    with pytest.raises(TaskError, match=r"contract\.dated: contexts of a process set are independent"):
+        made(Task.read(tmp_path))
+
+
+def test_futures_of_one_context_are_no_share_of_copies(make) -> None:
+    """A window of a walk is accepted whatever it holds; the fold is examined once all of it is answered."""
+    task = make("generation", **CONTEXT)
+    material = made(task)
+    public, _ = generation.KIND.folds(
+        task.spec, read_of(material), material.hidden, (material.n_public, material.n_private), 0
+    )
+    windows = np.asarray(material.public["train_targets"])
+    copies = windows[np.arange(np.prod(material.shape[:2])) % len(windows)].reshape(material.shape)
+    generation.KIND.check(task.spec.contract, public, copies[:1])
+    for fold in (slice(material.n_public), slice(material.n_public, None)):
+        with pytest.raises(SubmissionError, match="memorised"):
+            generation.KIND.check(task.spec.contract, public, copies[fold])
 
 
 def test_hidden_windows_have_no_stride_of_their_own(make) -> None:

@@ -31,7 +31,9 @@ def package(store_home):
 
 @pytest.fixture(scope="module")
 def values(package):
-    return kind_of(package.task).naive(package.task.spec.contract, package.array, package.manifest.submission_shape)
+    return kind_of(package.task).naive(
+        package.task.spec.contract, package.shown_array, package.manifest.submission_shape
+    )
 
 
 def result(package, **changes):
@@ -66,7 +68,7 @@ def test_a_run_and_a_file_give_the_same_and_say_what_they_are_not(package, value
     assert any("the paper has AAPL" in line for line in found[0]["differs"])
     assert (folder / "result.json").read_bytes() == before
     truth = package.read_truth()["real"]
-    whole = np.concatenate([package.array("test_inputs"), truth], axis=1)
+    whole = np.concatenate([package.shown_array("test_inputs"), truth], axis=1)
     drawing = protocol_of(TASK).drawing
     windows = SampleWindows(whole, whole, values)
     each = [MEASURES["nearest_generated"](draw(drawing, windows, whole, r, 0), windows=8000) for r in range(5)]
@@ -101,6 +103,10 @@ def test_an_answer_that_a_verifier_refuses_is_scored_as_published_and_says_so(pa
 def test_runs_that_cannot_be_scored_again(changes, fault, run):
     with pytest.raises(UsageError, match=fault):
         run_to_score(run(**changes))
+
+
+def test_of_a_run_with_practice_the_walk_that_counts_is_scored(run):
+    assert run_to_score(run(submissions_accepted=1))[1].name == "2.npy"
 
 
 def test_a_link_in_a_strangers_run_is_not_followed(package, run):
