@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from size import sized
 
-from openfingym.answers import Part, Reference, decide, pack
+from openfingym.answers import Part, Reference, decide
+from openfingym.answers.packing import pack
 from openfingym.metrics.words import grouped_accuracy
 
 REVENUE = Reference((Part("revenue", "number", 62.57, "million USD", decimals=2),), group=("global", "T2"))

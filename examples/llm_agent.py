@@ -14,9 +14,7 @@ import sys
 from dataclasses import dataclass
 
 import openfingym
-from openfingym.agents import Agent
-from openfingym.agents.llm import Conversation
-from openfingym.agents.llm.blocks import first_block
+from openfingym.agents import Agent, Conversation, first_block
 from openfingym.models import Allowance, ModelSpec
 
 

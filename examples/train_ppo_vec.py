@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from openfingym.data.bars import Bars
-from openfingym.envs.trading_vector import TradingVectorEnv
-from openfingym.trading.market import MarketRules
+from openfingym.data import Bars
+from openfingym.envs import TradingVectorEnv
+from openfingym.trading import MarketRules
 
 VOLATILITY = 0.01
 SIGNAL = 0.15  # of a bar's return that the next one repeats, in the planted market

@@ -26,7 +26,8 @@ from openfingym.plugins import entry_points
 from openfingym.task.files import CONFIG, has_task_file, read_task_file
 
 if TYPE_CHECKING:
-    from openfingym.task import AssetClass, DataKind, Family, Frequency, Task
+    from openfingym.task import DataKind, Family, Task
+    from openfingym.task.model import AssetClass, Frequency
 
 ENTRY_POINT_GROUP = "openfingym.tasks"
 TASKS_VARIABLE = "OPENFINGYM_TASKS"

@@ -35,6 +35,30 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+__all__ = [
+    "BackendUnavailableError",
+    "BudgetSpentError",
+    "ConnectionClosedError",
+    "DataError",
+    "DigestMismatchError",
+    "FeedError",
+    "ModelRefusedError",
+    "ModelUnavailableError",
+    "OpenFinGymError",
+    "ReceiptError",
+    "RuntimeFailureError",
+    "StoreError",
+    "SubmissionError",
+    "TapeError",
+    "TaskError",
+    "TaskNotFoundError",
+    "UsageError",
+    "VenueError",
+    "VerifierAbsentError",
+    "VerifierAwayError",
+    "VerifierError",
+]
+
 
 class OpenFinGymError(Exception):
     """Base of all errors raised on purpose by OpenFinGym."""

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import verifiers.v1 as vf
 
 from openfingym.errors import OpenFinGymError
-from openfingym.models import ModelSpec, on_loop
-from openfingym.models.driven import Stopped
-from openfingym.models.messages import Completion, Message, Tool
+from openfingym.models import Completion, Message, ModelSpec, Stopped, Tool, on_loop
 from openfingym.training import reward_of
 from openfingym_v1.taskset import EpisodeData
 
 if TYPE_CHECKING:
-    from openfingym.models.endpoint import ChatModel
-    from openfingym.models.model import CompletionOptions
-    from openfingym.training import Desk, Played
-    from openfingym.training.playing import AgentPlay
+    from openfingym.models import ChatModel, CompletionOptions
+    from openfingym.training import AgentPlay, Desk, Played
 
 PATIENCE_S = 60.0
 """Seconds for which the endpoint is asked again where it fails."""

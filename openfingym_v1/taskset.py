@@ -9,8 +9,7 @@ from typing import Literal
 import verifiers.v1 as vf
 from pydantic import Field, PrivateAttr
 
-from openfingym.instances import COUNT
-from openfingym.training import Desk, training_tasks
+from openfingym.training import INSTANCE_COUNT, Desk, training_tasks
 
 ALL = "training"
 """Stands in the place of names of tasks for all of the catalogue but those that are held out."""
@@ -131,7 +130,7 @@ class EpisodeTaskset(vf.Taskset[EpisodeTask, EpisodesConfig]):
         """The tasks of the set; nothing is built or started to make them."""
         desk = self.config.desk()
         names = desk.names
-        indices = range(1) if self.config.split == "test" else range(COUNT)
+        indices = range(1) if self.config.split == "test" else range(INSTANCE_COUNT)
         last = self.config.start + self.config.instances
         for index, name in itertools.product(indices[self.config.start : last], names):
             about = f"{name}, {self.config.split} instance {index}"

@@ -32,7 +32,8 @@ from pathlib import Path
 
 import numpy as np
 
-from openfingym.data import canonical_csv, dataset_info
+from openfingym.data import dataset_info
+from openfingym.data.csvfile import canonical_csv
 
 # The days between which the Treasury published a 30-year, and before them a 20-year, yield.
 UST_SPANS = {"ust-par-yields-1993": ("1993-10-01", "2002-02-15"), "ust-par-yields": ("2006-02-09", "9999")}

@@ -16,8 +16,9 @@ from openfingym import store
 from openfingym.agents import Agent, resolve
 from openfingym.errors import UsageError
 from openfingym.results import read_run
-from openfingym.rollouts import Plan, expand, select
+from openfingym.rollouts import Plan, select
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.selection import expand
 
 TASKS = ("crypto-forecast", "ba2motifs-fraud", "crypto-rolling-forecast")
 TELLS = """

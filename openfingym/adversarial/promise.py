@@ -26,8 +26,8 @@ from openfingym.metrics.sampling_error import sampling_error
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds import Array, Fold
-    from openfingym.kinds.material import Reader
+    from openfingym.kinds import Fold
+    from openfingym.kinds.material import Array, Reader
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
     from openfingym.packages.package import BuiltPackage

@@ -16,30 +16,30 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from openfingym.agents.builtin import BUILTIN, Builtin, fitting
-from openfingym.agents.installed import Installed, installed_agents, load_installed
+from openfingym.agents.builtin import BUILTIN, fitting
+from openfingym.agents.installed import installed_agents, load_installed
 from openfingym.errors import UsageError
 from openfingym.kinds import SequentialKind, kind_of
+from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
-    from openfingym.agents.llm.session import ModelAgent
+    from openfingym.agents.llm.blocks import first_block
+    from openfingym.agents.llm.session import Conversation, ModelAgent
     from openfingym.task import Task
 
 __all__ = [
     "BUILTIN",
-    "PROGRAM_LIMIT",
     "Agent",
-    "Builtin",
-    "Installed",
-    "fitting",
+    "Conversation",
+    "ModelAgent",
+    "first_block",
     "installed_agents",
-    "load_installed",
-    "read_program",
-    "require_model",
     "resolve",
-    "suited",
-    "with_sampling",
 ]
+
+__getattr__, __dir__ = names_of(
+    __name__, {"Conversation": "llm.session", "ModelAgent": "llm.session", "first_block": "llm.blocks"}
+)
 
 PROGRAM_LIMIT = 1024 * 1024
 """Most bytes of a program's source that are read."""

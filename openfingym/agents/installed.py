@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from openfingym.agents.builtin import BUILTIN
 from openfingym.errors import UsageError
 from openfingym.plugins import entry_points
-from openfingym.task import TASK_NAME
+from openfingym.task.model import TASK_NAME
 
 if TYPE_CHECKING:
     from openfingym.agents import Agent

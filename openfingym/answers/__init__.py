@@ -6,21 +6,24 @@ comes to the same verdict. An answer that no rule can decide is said to be undec
 
 from __future__ import annotations
 
-from openfingym.answers.deciding import Outcome, State, Verdict, decide
-from openfingym.answers.packing import BYTES, WIDTH, pack, unpack, unpack_rows
-from openfingym.answers.reference import Part, Reference, expected
+from typing import TYPE_CHECKING
+
+from openfingym.lazy import names_of
+
+if TYPE_CHECKING:
+    from openfingym.answers.deciding import decide
+    from openfingym.answers.reference import Part, Reference
 
 __all__ = [
-    "BYTES",
-    "WIDTH",
-    "Outcome",
     "Part",
     "Reference",
-    "State",
-    "Verdict",
     "decide",
-    "expected",
-    "pack",
-    "unpack",
-    "unpack_rows",
 ]
+
+_HOMES = {
+    "Part": "reference",
+    "Reference": "reference",
+    "decide": "deciding",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

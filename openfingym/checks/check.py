@@ -18,7 +18,8 @@ from openfingym.checks.calendars import cautions, check_calendar
 from openfingym.checks.finding import FailedCheckError, Finding, Progress, run, silent
 from openfingym.checks.hidden import features, independence, leak_search
 from openfingym.checks.look_ahead import look_ahead
-from openfingym.kinds import Blocks, Material, asks_questions, is_sequential, kind_of, score_fold, walks
+from openfingym.kinds import Material, asks_questions, is_sequential, kind_of, score_fold, walks
+from openfingym.kinds.material import Blocks
 from openfingym.kinds.walk import Walk
 from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from openfingym.adversarial.pooled import SkilllessOutcome
     from openfingym.adversarial.record import Reached
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
 
 
 @dataclass(frozen=True)

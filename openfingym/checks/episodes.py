@@ -16,7 +16,8 @@ from openfingym.kinds import sequential_kind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds import Array, SequentialKind
+    from openfingym.kinds import SequentialKind
+    from openfingym.kinds.material import Array
     from openfingym.packages.package import BuiltPackage
     from openfingym.task.episodes import Step, SteppedEpisode
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from openfingym.checks.finding import FailedCheckError
-from openfingym.kinds import Blocks, kind_of
+from openfingym.kinds import kind_of
+from openfingym.kinds.material import Blocks
 from openfingym.kinds.walk import SHOWN
 from openfingym.leaks import find_leaks, suspicious_features
 from openfingym.machine import one_blas_thread
 
 if TYPE_CHECKING:
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym.packages.package import BuiltPackage
     from openfingym.task import Task
 

@@ -16,7 +16,7 @@ from openfingym.kinds.qa_contract import qa_contract
 from openfingym.suites.suite import SuiteQuestion, require_order
 
 if TYPE_CHECKING:
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym.packages.package import BuiltPackage
 
 PER_TIME = 24

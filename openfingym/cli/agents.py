@@ -21,7 +21,8 @@ def agents(name: str | None, as_json: bool) -> None:
     A baseline is a short program that a careful practitioner would call fair; it runs in isolation like any other.
     """
     from openfingym import catalog
-    from openfingym.agents import BUILTIN, installed_agents, load_installed
+    from openfingym.agents import BUILTIN, installed_agents
+    from openfingym.agents.installed import load_installed
     from openfingym.errors import UsageError
 
     spec = catalog.load_task(name).spec if name else None

@@ -58,7 +58,7 @@ AGENTS = (
 STATES = ("scored", "rejected", "deferred", "void", "error")
 """The values of :data:`openfingym.results.State`."""
 SPLITS = ("test", "train", "validation")
-"""The values of :data:`openfingym.trajectory.Split`, and of :data:`openfingym.results.SplitName`."""
+"""The values of :data:`openfingym.trajectory.record.Split`, and of :data:`openfingym.results.SplitName`."""
 BACKENDS = ("auto", "docker", "sandbox", "inline")
 """The values of :data:`openfingym.machine.BackendName`."""
 CLOCKS = ("simulated", "real")

@@ -13,7 +13,7 @@ from openfingym.cli.render import print_json, print_table
 
 if TYPE_CHECKING:
     from openfingym.data.listing import Listing
-    from openfingym.data.sources import PullRecord
+    from openfingym.data.sources.record import PullRecord
 
 NOTES = 10
 """The most notes that are shown after a pull."""
@@ -66,7 +66,9 @@ def pull_command(
         _print_pullable(as_json=as_json)
         return
     from openfingym.data.plausibility import table_oddities
-    from openfingym.data.sources import Table, pull, terminal_progress
+    from openfingym.data.sources import Table
+    from openfingym.data.sources.catalog import pull
+    from openfingym.data.sources.progress import terminal_progress
 
     wanted = tuple(symbol.strip() for symbol in symbols.split(",")) if symbols else ()
     with terminal_progress() as progress:

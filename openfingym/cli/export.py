@@ -19,7 +19,9 @@ from openfingym.errors import DataError, StoreError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from openfingym.trajectory import RolloutRecord, Selected, Unlearnable
+    from openfingym.trajectory import RolloutRecord
+    from openfingym.trajectory.selection import Selected
+    from openfingym.trajectory.sft import Unlearnable
 
 
 @click.group()
@@ -107,7 +109,8 @@ def trajectories(
     out of the formats that have no place for it, and counted.
     """
     from openfingym.reports.recorded_runs import BelievedRuns
-    from openfingym.trajectory import ExportSelection, Selected, find_rollouts, held_out_tasks
+    from openfingym.trajectory import find_rollouts
+    from openfingym.trajectory.selection import ExportSelection, Selected, held_out_tasks
 
     if form not in {"messages", "sharegpt"} and out.suffix == ".parquet":
         raise UsageError(f"{out}: --format {form} is not written as Parquet; that is for messages and sharegpt")
@@ -212,7 +215,7 @@ def schema() -> None:
 
 def _records(rollouts: Iterable[RolloutRecord], out: Path) -> Counter[str]:
     """Write one file for each rollout; returns how many there are of each split."""
-    from openfingym.trajectory import write_rollout
+    from openfingym.trajectory.files import write_rollout
 
     written = Counter[str]()
     for rollout in rollouts:
@@ -226,7 +229,8 @@ def _records(rollouts: Iterable[RolloutRecord], out: Path) -> Counter[str]:
 def _trials(rollouts: Iterable[RolloutRecord], out: Path, left_out: Counter[str]) -> Counter[str]:
     """Write one of Harbor's trials for each rollout; returns how many there are of each split."""
     from openfingym.files.whole import write_text
-    from openfingym.trajectory import to_atif, to_trial, trial_name
+    from openfingym.trajectory import to_atif
+    from openfingym.trajectory.harbor import to_trial, trial_name
 
     written = Counter[str]()
     for rollout in rollouts:
@@ -267,7 +271,8 @@ def _rows(
     Returns:
         The number of rows of each split, by file.
     """
-    from openfingym.trajectory import row_writer, to_messages, to_openai, to_sharegpt
+    from openfingym.trajectory import to_messages, to_openai, to_sharegpt
+    from openfingym.trajectory.rows import row_writer
 
     convert: Callable[[RolloutRecord], dict[str, object]]
     convert = {"openai": to_openai, "sharegpt": to_sharegpt}.get(form, lambda record: to_messages(record, unlearnable))

@@ -98,7 +98,7 @@ def _measure(
         The results, with those of the file, sorted by task and agent.
     """
     from openfingym import catalog
-    from openfingym.agents import fitting
+    from openfingym.agents.builtin import fitting
     from openfingym.kinds import is_live
     from openfingym.reports import baselines as table
 

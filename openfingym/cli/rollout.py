@@ -30,7 +30,8 @@ from openfingym.cli.run_results import exit_status
 
 if TYPE_CHECKING:
     from openfingym.cli.rollout_progress import RunReporter
-    from openfingym.rollouts import Plan, Work
+    from openfingym.rollouts import Plan
+    from openfingym.rollouts.preparation import Work
 
 INTERRUPTED = 130
 """Exit status of a run that was interrupted, as shells have it for Ctrl-C."""

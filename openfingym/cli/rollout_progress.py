@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from openfingym.rollouts import Selection, Work
+    from openfingym.rollouts.preparation import Work
+    from openfingym.rollouts.selection import Selection
 
 SHOWN_REASON = 160
 """The most characters of a reason in a line."""

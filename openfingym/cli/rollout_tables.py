@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from openfingym.models.prices import PriceTable
     from openfingym.reports.foreseen import Foreseen
     from openfingym.results import RolloutResult
-    from openfingym.rollouts import Plan, Work
+    from openfingym.rollouts import Plan
+    from openfingym.rollouts.preparation import Work
 
 SHOWN_ERRORS = 5
 """The most rollouts in state ``error`` that are shown."""
@@ -321,7 +322,7 @@ def _skill_text(skill: _Skill, *, named: bool) -> str:
 
 
 def _ended(results: Sequence[RolloutResult]) -> _Ended:
-    from openfingym.results import LEAST_ISOLATED
+    from openfingym.results.result import LEAST_ISOLATED
 
     states = Counter(result.state for result in results)
     skills = [result.skill for result in results if result.skill is not None]

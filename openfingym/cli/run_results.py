@@ -131,7 +131,7 @@ def _print_notes(result: RolloutResult) -> None:
     if result.questions is not None:
         say(f"{result.task}: {questions_line(result.questions)}")
     if result.isolation == "outside":
-        from openfingym.results import ISOLATION_IN_WORDS
+        from openfingym.results.result import ISOLATION_IN_WORDS
 
         say(f"{result.task}: in isolation ran {ISOLATION_IN_WORDS[result.isolation]}")
     for flag in result.flags:

@@ -19,7 +19,7 @@ from openfingym.cli.verifier_seasons import enter, season
 from openfingym.errors import OpenFinGymError, UsageError
 
 if TYPE_CHECKING:
-    from openfingym.results import PolicyName
+    from openfingym.results.result import PolicyName
     from openfingym.task import Task
     from openfingym.verifiers import VerifierAddress
     from openfingym.verifiers.client import HeldTask, Load

@@ -120,7 +120,7 @@ def _collect(waiting: list[RolloutResult], address: str | None) -> int:
     """
     from openfingym import catalog
     from openfingym.errors import UsageError
-    from openfingym.results import rewrite_result
+    from openfingym.results.run_folder import rewrite_result
     from openfingym.rollouts.run_files import proof_of
     from openfingym.rollouts.verdict import with_verified
     from openfingym.verifiers import find_verifiers

@@ -14,7 +14,7 @@ from openfingym.cli.render import print_json, print_table
 from openfingym.cli.verifier_members import address_option, client_of
 
 if TYPE_CHECKING:
-    from openfingym.results import SeasonKind
+    from openfingym.results.result import SeasonKind
     from openfingym.verifiers.answers import Board, Season
 
 

@@ -147,7 +147,7 @@ def _results(places: Iterable[Path]) -> Iterator[tuple[Path, RolloutResult]]:
 
 def _trajectory(folder: Path) -> RolloutRecord | None:
     """The record of what an agent said and did; None where there is none."""
-    from openfingym.results import TRAJECTORY
+    from openfingym.results.run_folder import TRAJECTORY
     from openfingym.trajectory.files import read_rollout
 
     # Also a link that leads nowhere exists: reading it gives the error that says so.
@@ -210,7 +210,7 @@ def _show(
 def _output(folder: Path) -> str:
     """The output of the program, or why it cannot be read; empty where there is no such file."""
     from openfingym.files.strange import MEGABYTE, read_bytes
-    from openfingym.results import OUTPUT
+    from openfingym.results.run_folder import OUTPUT
 
     try:
         return read_bytes(folder, OUTPUT, OUTPUT_MB * MEGABYTE).decode("utf-8", errors="replace")
@@ -244,7 +244,7 @@ def _account(result: RolloutResult, rollout: RolloutRecord | None) -> Iterator[s
         spread = "" if error is None else f" +- {number(error, 2)}"
         beside = "" if base is None else f" ({result.baseline} {number(base)})"
         yield f"{name} {number(value)}{spread}{beside}"
-    from openfingym.results import ISOLATION_IN_WORDS
+    from openfingym.results.result import ISOLATION_IN_WORDS
 
     took = f"{result.wall_s:.1f} s"
     if rollout is not None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.panel import Panel
-    from openfingym.task import DataKind, Frequency
+    from openfingym.task import DataKind
+    from openfingym.task.model import Frequency
 
 DAY_NS = 86_400_000_000_000
 """Nanoseconds in a day."""

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Literal
 from openfingym.errors import DataError
 
 if TYPE_CHECKING:
-    from openfingym.task import DataKind, Frequency
+    from openfingym.task import DataKind
+    from openfingym.task.model import Frequency
 
 SERIES = Path(__file__).with_name("series")
 """Folder of the bundled datasets."""

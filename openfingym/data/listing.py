@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from openfingym.data.dataset import DatasetInfo
-    from openfingym.data.sources import Cache, PullRecord
+    from openfingym.data.sources import Cache
+    from openfingym.data.sources.record import PullRecord
     from openfingym.task import DataKind
 
 Form = Literal["panel", "curves", "characteristics", "questions", "paths", "graph", "graphs", "source"]
@@ -158,7 +159,9 @@ def _graphs() -> Iterator[Listing]:
 
 
 def _pullable(cache: Cache) -> Iterator[Listing]:
-    from openfingym.data.sources import PULLABLE, SOURCES, last_pull, records
+    from openfingym.data.sources import SOURCES
+    from openfingym.data.sources.catalog import PULLABLE, last_pull
+    from openfingym.data.sources.record import records
 
     for name, dataset in sorted(PULLABLE.items()):
         source = SOURCES[dataset.source]

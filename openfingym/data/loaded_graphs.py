@@ -26,7 +26,8 @@ PUBLISHED: Mapping[str, str] = {
     "imdb": "imdb-graph",
     "yelpchi": "yelpchi-fraud-graph",
 }
-"""Name of each simulated graph, and the dataset of :data:`openfingym.data.sources.PULLABLE` that it stands in for."""
+"""Name of each simulated graph, and the dataset of :data:`~openfingym.data.sources.catalog.PULLABLE` for which it
+stands."""
 GRAPH_SETS = ("ba2motifs",)
 """Names of the sets of graphs."""
 _NO_CLOCK = "none: a graph has no clock"
@@ -113,9 +114,11 @@ def load_graph_set(name: str, *, seed: int = DEFAULT_SEED) -> LoadedGraphSet:
 
 
 def _published(name: str, cache: Cache | None) -> LoadedGraph:
-    from openfingym.data.sources import SOURCES, last_pull, read_published
+    from openfingym.data.sources import SOURCES
     from openfingym.data.sources import Cache as DefaultCache
+    from openfingym.data.sources.catalog import last_pull
     from openfingym.data.sources.graph_sizes import may_be_of
+    from openfingym.data.sources.record import read_published
 
     dataset = PUBLISHED[name]
     cache = cache or DefaultCache()

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from openfingym.data.curves import Curves
     from openfingym.data.dataset import Measure
     from openfingym.data.panel import Panel
-    from openfingym.data.sources import Cache, PullRecord, Table
+    from openfingym.data.sources import Cache, Table
+    from openfingym.data.sources.record import PullRecord
 
 FIRST_DAY = date(2023, 1, 1)
 """Start of the pull command in a message, for a source that needs one and an author who named none."""
@@ -74,7 +75,7 @@ def pulled_panel(
 
     Args:
         source: source of :data:`openfingym.data.sources.SOURCES`, or a dataset of
-            :data:`~openfingym.data.sources.PULLABLE`, which also fixes the interval.
+            :data:`~openfingym.data.sources.catalog.PULLABLE`, which also fixes the interval.
         channels: channels wanted, named as the module's table says for the source; all that the pull has if empty.
         interval: length of a bar of ``yahoo`` and ``binance-...``, such as ``1h``; a day if None.
         start: first day wanted, which the pull must reach back to; all rows if None.
@@ -115,8 +116,10 @@ def pulled_table(
     Raises:
         DataError: nothing that was pulled covers this; the message is the command that pulls it. Or a file was damaged.
     """
-    from openfingym.data.sources import SOURCES, find_pull, read_table
+    from openfingym.data.sources import SOURCES
     from openfingym.data.sources import Cache as DefaultCache
+    from openfingym.data.sources.catalog import find_pull
+    from openfingym.data.sources.record import read_table
 
     cache = cache or DefaultCache()
     record = find_pull(source, needed_symbols(source, channels), interval, cache)
@@ -131,7 +134,7 @@ def pulled_curves(countries: Sequence[str] = ("Euro",), *, source: str = "eiopa"
 
     Args:
         countries: names of the countries, as EIOPA spells them.
-        source: ``eiopa``, or a dataset of :data:`~openfingym.data.sources.PULLABLE` that comes from it.
+        source: ``eiopa``, or a dataset of :data:`~openfingym.data.sources.catalog.PULLABLE` that comes from it.
         cache: where pulls are kept; the one in the store by default.
 
     Raises:
@@ -172,7 +175,7 @@ def _country(channel: str) -> str:
 
 def source_of(name: str) -> str:
     """The source of a named dataset; a source's name is its own."""
-    from openfingym.data.sources import PULLABLE
+    from openfingym.data.sources.catalog import PULLABLE
 
     return PULLABLE[name].source if name in PULLABLE else name
 
@@ -186,7 +189,7 @@ def pull_command(
     end: date | None = None,
 ) -> str:
     """The command that pulls this, for a shell."""
-    from openfingym.data.sources import PULLABLE
+    from openfingym.data.sources.catalog import PULLABLE
 
     words = ["openfingym", "data", "pull", source]
     if source not in PULLABLE:

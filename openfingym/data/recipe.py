@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from openfingym.data.panel import Panel
     from openfingym.metrics.semantics import ValueSemantics
-    from openfingym.task import Split
+    from openfingym.task.model import Split
 
 MEASURES_OF: Mapping[str, tuple[str, ...]] = {
     "log_return": ("price",),

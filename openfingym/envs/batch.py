@@ -26,7 +26,8 @@ from openfingym.errors import RuntimeFailureError, SubmissionError, UsageError, 
 from openfingym.instances import place_of
 from openfingym.packages.build import build
 from openfingym.packages.tapes import require_renewal
-from openfingym.results import RewardName, RolloutResult, SplitName
+from openfingym.results import RolloutResult, SplitName
+from openfingym.results.result import RewardName
 from openfingym.task import Task
 from openfingym.verifiers.answers import RolloutTicket
 

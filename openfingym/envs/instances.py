@@ -10,7 +10,7 @@ import numpy as np
 
 from openfingym import store
 from openfingym.errors import UsageError
-from openfingym.instances import COUNT, InstanceSource, build_instance, place_of
+from openfingym.instances import INSTANCE_COUNT, InstanceSource, build_instance, place_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,9 +103,9 @@ class InstanceCycle:
             wanted = self._only
         elif seed is not None:
             # Seeds that follow one another, as those of vector environments, begin far apart.
-            wanted = int(np.random.SeedSequence(seed).generate_state(1)[0]) % COUNT
+            wanted = int(np.random.SeedSequence(seed).generate_state(1)[0]) % INSTANCE_COUNT
         else:
-            wanted = (self.index + 1) % COUNT if self._begun else self.index
+            wanted = (self.index + 1) % INSTANCE_COUNT if self._begun else self.index
         public = self._built(wanted)
         # Only now: a number that is refused leaves the cycle where it was.
         self._begun = True

@@ -18,6 +18,8 @@ from openfingym.errors import UsageError
 from openfingym.task import Task
 from openfingym.trading.compiled.layout import Floats
 
+__all__ = ["adapt", "make_vec_env"]
+
 
 def make_vec_env(task: str | Path | Task, num_envs: int, **options: object) -> Any:
     """Make the training environments of a trading task as a ``VecEnv`` of Stable-Baselines3.

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from openfingym import lazy
 
 if TYPE_CHECKING:
-    from openfingym.instances.building import COUNT, build_instance, place_of
+    from openfingym.instances.building import INSTANCE_COUNT, build_instance, place_of
     from openfingym.instances.cache import Instances
     from openfingym.instances.source import InstanceSource
 
-__all__ = ["COUNT", "InstanceSource", "Instances", "build_instance", "place_of"]
+__all__ = ["INSTANCE_COUNT", "InstanceSource", "Instances", "build_instance", "place_of"]
 
 __getattr__, __dir__ = lazy.names_of(
     __name__,
     {
-        "COUNT": "building",
+        "INSTANCE_COUNT": "building",
         "InstanceSource": "source",
         "Instances": "cache",
         "build_instance": "building",

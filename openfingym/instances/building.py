@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from openfingym.results import SplitName
 
-COUNT: Final = 10_000
+INSTANCE_COUNT: Final = 10_000
 """Number of instances that a task has in each split."""
 SPLITS: Final[tuple[InstanceSplit, ...]] = get_args(InstanceSplit)
 
@@ -41,7 +41,7 @@ def build_instance(
     Args:
         package: the built package of the task, or its source of instances; only the public half is read.
         split: which part of the training data the instance is cut from: ``train`` or ``validation``.
-        index: number of the instance in its split, from 0 and below :data:`COUNT`.
+        index: number of the instance in its split, from 0 and below :data:`INSTANCE_COUNT`.
         folder: an existing folder, in which ``public`` and ``truth`` are made; they must not exist.
 
     Raises:
@@ -88,8 +88,8 @@ def require_instance(split: str, index: int) -> None:
     if split not in SPLITS:
         raise UsageError(f"no instances are of the split {split!r}; it is one of {', '.join(SPLITS)}")
     # True is an int in Python, and would be instance 1.
-    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < COUNT:
-        raise UsageError(f"no instance {index!r}; they are numbered from 0 to {COUNT - 1}")
+    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < INSTANCE_COUNT:
+        raise UsageError(f"no instance {index!r}; they are numbered from 0 to {INSTANCE_COUNT - 1}")
 
 
 def place_of(split: SplitName, index: int | None) -> tuple[InstanceSplit, int] | None:
@@ -103,7 +103,7 @@ def place_of(split: SplitName, index: int | None) -> tuple[InstanceSplit, int] |
             raise UsageError("the split test is the task as it is; leave out the instance, or name another split")
         return None
     if index is None:
-        raise UsageError(f"the split {split!r} has many instances; say which, from 0 to {COUNT - 1}")
+        raise UsageError(f"the split {split!r} has many instances; say which, from 0 to {INSTANCE_COUNT - 1}")
     require_instance(split, index)
     return split, index
 

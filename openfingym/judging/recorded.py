@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from openfingym.answers import Reference, Verdict, decide, unpack
+from openfingym.answers import Reference, decide
+from openfingym.answers.deciding import Verdict
+from openfingym.answers.packing import unpack
 from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.packages.package import BuiltPackage
-from openfingym.results import QUESTIONS, RESULT, RolloutResult
+from openfingym.results import RolloutResult
+from openfingym.results.run_folder import QUESTIONS, RESULT
 from openfingym.store import home
 from openfingym.suites.suite import SuiteQuestion
 from openfingym.verifiers.backing import read_sound_run

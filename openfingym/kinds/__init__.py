@@ -14,14 +14,21 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.kinds.kind import Kind
-from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material
+from openfingym.kinds.material import Brief, Fold, Material, Reader
 from openfingym.kinds.sequential import SequentialKind
+from openfingym.lazy import names_of
 from openfingym.task.known_kinds import entry_of, known_kinds, load_kind, register_contract
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from openfingym.kinds.forecast import ForecastContract, ForecastKind
+    from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData, below, between, order_of, some_of
+    from openfingym.kinds.panels import PanelKind
+    from openfingym.kinds.real_forms import real_form
+    from openfingym.kinds.start import Start
+    from openfingym.kinds.walk import SHOWN, hidden_until_due, walk_usage
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
@@ -30,27 +37,50 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
-    "Array",
-    "Blocks",
+    "SHOWN",
     "Brief",
     "Fold",
+    "ForecastContract",
+    "ForecastKind",
+    "Instance",
+    "InstanceSplit",
     "Kind",
     "Material",
+    "PanelKind",
+    "Reader",
     "SequentialKind",
-    "asks_questions",
-    "is_deferred",
-    "is_heavy",
-    "is_live",
-    "is_sequential",
-    "kind_named",
+    "Start",
+    "TrainingData",
+    "below",
+    "between",
+    "hidden_until_due",
     "kind_of",
-    "looks_ahead",
-    "reference_version",
-    "score_fold",
-    "score_with_replicates",
-    "sequential_kind",
-    "walks",
+    "order_of",
+    "real_form",
+    "some_of",
+    "walk_usage",
 ]
+
+__getattr__, __dir__ = names_of(
+    __name__,
+    {
+        "SHOWN": "walk",
+        "ForecastContract": "forecast",
+        "ForecastKind": "forecast",
+        "Instance": "instances",
+        "InstanceSplit": "instances",
+        "PanelKind": "panels",
+        "Start": "start",
+        "TrainingData": "instances",
+        "below": "instances",
+        "between": "instances",
+        "hidden_until_due": "walk",
+        "order_of": "instances",
+        "real_form": "real_forms",
+        "some_of": "instances",
+        "walk_usage": "walk",
+    },
+)
 
 
 class Kinds(Mapping[str, Kind]):

@@ -14,7 +14,8 @@ import numpy as np
 
 from openfingym.errors import UsageError
 from openfingym.kinds.questions_contract import COVERAGE, QuestionsContract, questions_contract
-from openfingym.questions import Question, read_answer
+from openfingym.questions import Question
+from openfingym.questions.answer import read_answer
 from openfingym.questions.provider import RECORDED
 from openfingym.questions.question import LONGEST_TEXT, REAL_CLOCK
 

@@ -100,7 +100,7 @@ def bars_of(task: Task) -> BarSource:
     if not task.real:
         panel = panel_of(task)
         return BarSource(Bars.from_panel(panel, contract.symbols), panel.info, panel.digest, panel_recipe(panel))
-    from openfingym.data.pulled_bars import pulled_bars
+    from openfingym.data.vendor_bars import pulled_bars
 
     _, pulled = required_form(task)
     if len(pulled.symbols) != len(contract.symbols):

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from openfingym.kinds.pictures import AgentAnswer
     from openfingym.kinds.plots.plot import Plot
     from openfingym.kinds.start import Given
-    from openfingym.task import DataKind, Spec, Split, Task
+    from openfingym.task import DataKind, Spec, Task
+    from openfingym.task.model import Split
 
 BOUNDS = ("lower", "central", "upper")
 """The three curves of an answer, in the order of the second axis of a submission."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from openfingym.task.exposure import ALWAYS, NOTHING, Days, Exposure
 
 if TYPE_CHECKING:
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym.task import Task
 
 DATED = frozenset({"forecast", "rolling", "trading", "generation"})

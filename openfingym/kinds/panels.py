@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from openfingym.data.curves import Curves
     from openfingym.data.rows import FeatureRows
     from openfingym.kinds.start import Given, Start
-    from openfingym.task import DataKind, Split, Task
+    from openfingym.task import DataKind, Task
+    from openfingym.task.model import Split
 
 
 class PanelKind(Kind):
@@ -170,6 +171,7 @@ def require_past(task: Task, train: int) -> None:
 def _whole_panel(task: Task) -> Panel:
     """The task's panel with all its rows, restricted to its channels."""
     from openfingym import data
+    from openfingym.data.csvfile import read_csv_panel
 
     reference = task.spec.dataset
     if task.real:
@@ -181,7 +183,7 @@ def _whole_panel(task: Task) -> Panel:
     assert reference.kind is not None
     assert reference.source is not None
     assert reference.licence is not None
-    panel = data.read_csv_panel(
+    panel = read_csv_panel(
         task.folder / reference.file,
         content=dataset_content(task),
         measure=reference.measure,

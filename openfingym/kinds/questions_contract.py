@@ -32,7 +32,7 @@ class QuestionsContract(Contract):
 
     kind: Literal["questions"]
     form: Literal["probability", "value", "quantiles", "interval"]
-    """Form of an answer; see :data:`openfingym.questions.Form`."""
+    """Form of an answer; see :data:`openfingym.questions.question.Form`."""
     levels: tuple[float, ...] = ()
     """Levels of the quantiles, increasing in (0, 1); empty for other forms."""
     market_implied: bool = False

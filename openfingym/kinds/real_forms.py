@@ -185,7 +185,7 @@ def _narrowed(form: RealForm, channels: tuple[str, ...]) -> RealForm:
 
     With indicators all symbols are needed, because the channels of the task need not be columns that are pulled.
     """
-    from openfingym.data.sources import PULLABLE
+    from openfingym.data.sources.catalog import PULLABLE
 
     if form.pulled is None or not form.names:
         return form

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from openfingym.kinds.instances import InstanceSplit
-    from openfingym.task import Split, Task
+    from openfingym.task import Task
+    from openfingym.task.model import Split
 
 MOST_HIDDEN = 24
 """Most hidden windows of one series that an instance has."""

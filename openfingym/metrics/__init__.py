@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
+    from openfingym.metrics.admission import admit
     from openfingym.metrics.aggregation import paper_total, relative_total
+    from openfingym.metrics.arrays import number, pair
+    from openfingym.metrics.copying import detect_copies
     from openfingym.metrics.naive import naive_forecast
     from openfingym.metrics.record import Metric
     from openfingym.metrics.registry import METRICS, find_metric
@@ -24,8 +27,12 @@ __all__ = [
     "Metric",
     "Score",
     "Truth",
+    "admit",
+    "detect_copies",
     "find_metric",
     "naive_forecast",
+    "number",
+    "pair",
     "paper_total",
     "relative",
     "relative_total",
@@ -37,8 +44,12 @@ _HOMES = {
     "Metric": "record",
     "Score": "scoring",
     "Truth": "scoring",
+    "admit": "admission",
+    "detect_copies": "copying",
     "find_metric": "registry",
     "naive_forecast": "naive",
+    "number": "arrays",
+    "pair": "arrays",
     "paper_total": "aggregation",
     "relative": "scoring",
     "relative_total": "aggregation",

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.answers import Part, Reference, pack
+from openfingym.answers import Part, Reference
+from openfingym.answers.packing import pack
 from openfingym.metrics.record import Problem
 
 Arrays = Mapping[str, NDArray[Any]]

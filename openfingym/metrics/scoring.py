@@ -34,7 +34,7 @@ of their axes, and which array."""
 
 
 class ScoringEntry(Protocol):
-    """One metric of a scoring table, as :class:`openfingym.task.WeightedMetric`."""
+    """One metric of a scoring table, as :class:`openfingym.task.scoring.WeightedMetric`."""
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class ScoringEntry(Protocol):
 
 
 class Rules(Protocol):
-    """A scoring table, as :class:`openfingym.task.Scoring`."""
+    """A scoring table, as :class:`openfingym.task.scoring.Scoring`."""
 
     @property
     def metrics(self) -> Sequence[ScoringEntry]:

@@ -73,7 +73,7 @@ def _brier_by_row(y_true: Numbers, y_pred: Numbers) -> RowsDrawn:
 
 def _distances(y_true: Numbers, y_pred: Numbers) -> NDArray[np.float64]:
     """Squared distance of each row, float64[rows]; see :func:`forecast_brier`."""
-    from openfingym.answers import unpack_rows
+    from openfingym.answers.packing import unpack_rows
 
     references, right = _right(y_true, y_pred)
     texts = unpack_rows(answer("y_pred", y_pred, 2))
@@ -99,7 +99,7 @@ def references_of(y_true: Numbers) -> list[Reference]:
         DataError: a row holds none.
     """
     # Loaded on first use: every verifier loads this module, and few score words.
-    from openfingym.answers import unpack_rows
+    from openfingym.answers.packing import unpack_rows
 
     truth = known("y_true", y_true, 2)
     try:
@@ -110,7 +110,8 @@ def references_of(y_true: Numbers) -> list[Reference]:
 
 def _right(y_true: Numbers, y_pred: Numbers) -> tuple[list[Reference], list[bool]]:
     """The reference of each row, and whether a rule finds its answer right."""
-    from openfingym.answers import decide, unpack_rows
+    from openfingym.answers import decide
+    from openfingym.answers.packing import unpack_rows
 
     references = references_of(y_true)
     answers = answer("y_pred", y_pred, 2)

@@ -17,78 +17,51 @@ from typing import TYPE_CHECKING
 from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
-    from openfingym.models.driven import DrivenModel, DrivenRequest
-    from openfingym.models.endpoint import ChatModel, ModelEndpoint
+    from openfingym.models.cutoffs import standing
+    from openfingym.models.driven import DrivenModel, Stopped
+    from openfingym.models.endpoint import ChatModel
     from openfingym.models.given import from_function, on_loop
-    from openfingym.models.messages import (
-        CallForm,
-        Completion,
-        CompletionTokens,
-        FinishReason,
-        Message,
-        Role,
-        Tool,
-        ToolCall,
-        Usage,
-    )
-    from openfingym.models.meter import Allowance, Left, Meter, Spent
-    from openfingym.models.model import LanguageModel
-    from openfingym.models.prices import Price, PriceTable
+    from openfingym.models.messages import Completion, Message, Tool, ToolCall, Usage
+    from openfingym.models.meter import Allowance, Meter
+    from openfingym.models.model import CompletionOptions, LanguageModel
     from openfingym.models.spec import ModelSpec
-    from openfingym.models.text_tools import ToolModel
 
 __all__ = [
     "Allowance",
-    "CallForm",
     "ChatModel",
     "Completion",
-    "CompletionTokens",
+    "CompletionOptions",
     "DrivenModel",
-    "DrivenRequest",
-    "FinishReason",
     "LanguageModel",
-    "Left",
     "Message",
     "Meter",
-    "ModelEndpoint",
     "ModelSpec",
-    "Price",
-    "PriceTable",
-    "Role",
-    "Spent",
+    "Stopped",
     "Tool",
     "ToolCall",
-    "ToolModel",
     "Usage",
     "from_function",
     "on_loop",
+    "standing",
 ]
 
 _HOMES = {
     "Allowance": "meter",
-    "CallForm": "messages",
     "ChatModel": "endpoint",
     "Completion": "messages",
-    "CompletionTokens": "messages",
+    "CompletionOptions": "model",
     "DrivenModel": "driven",
-    "DrivenRequest": "driven",
-    "FinishReason": "messages",
     "LanguageModel": "model",
-    "Left": "meter",
     "Message": "messages",
     "Meter": "meter",
-    "ModelEndpoint": "endpoint",
     "ModelSpec": "spec",
-    "Price": "prices",
-    "PriceTable": "prices",
-    "Role": "messages",
-    "Spent": "meter",
+    "Stopped": "driven",
     "Tool": "messages",
     "ToolCall": "messages",
-    "ToolModel": "text_tools",
     "Usage": "messages",
     "from_function": "given",
     "on_loop": "given",
+    "standing": "cutoffs",
 }
 
 __getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -17,7 +17,8 @@ import numpy as np
 from openfingym import store
 from openfingym.digests import canonical_json, sha256_of, sha256_of_file, sha256_of_files, sha256_of_json
 from openfingym.errors import TaskError
-from openfingym.kinds import Array, Blocks, Kind, Material, kind_of
+from openfingym.kinds import Kind, Material, kind_of
+from openfingym.kinds.material import Array, Blocks
 from openfingym.kinds.real_forms import RealForm, real_form
 from openfingym.kinds.walk import SHOWN, Walk
 from openfingym.packages.instruction import Written, remark_on_form, render_instruction

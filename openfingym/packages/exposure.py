@@ -13,7 +13,7 @@ from openfingym.errors import OpenFinGymError
 from openfingym.kinds.exposing import exposure_by_times, exposure_of, is_dated
 
 if TYPE_CHECKING:
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym.packages.package import BuiltPackage
     from openfingym.task.exposure import Exposure
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, get_args
 from openfingym.errors import UsageError
 from openfingym.files.whole import store_errors, whole_folder
 from openfingym.kinds import KINDS, Kind, kind_of
-from openfingym.task import TASK_NAME, AssetClass, Task
+from openfingym.task import Task
+from openfingym.task.model import TASK_NAME, AssetClass
 
 if TYPE_CHECKING:
     from openfingym.kinds.start import Given, OwnData, Start

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from openfingym.errors import DataError, UsageError
-from openfingym.kinds import Array, Blocks, SequentialKind, kind_of, sequential_kind
+from openfingym.kinds import SequentialKind, kind_of, sequential_kind
+from openfingym.kinds.material import Array, Blocks
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
-    from openfingym.results import TapeKind
+    from openfingym.results.result import TapeKind
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from openfingym import store
 
 if TYPE_CHECKING:
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym.packages.package import BuiltPackage
 
 

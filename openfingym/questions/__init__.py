@@ -6,19 +6,31 @@ it a task's rollout, a round of a live benchmark, or a file of an earlier season
 
 from __future__ import annotations
 
-from openfingym.questions.answer import Answer, read_answer
-from openfingym.questions.provider import Provider, ProviderAnswer
-from openfingym.questions.question import FORMS, Form, Measure, Question, moment_ns, utc_text
+from typing import TYPE_CHECKING
+
+from openfingym.lazy import names_of
+
+if TYPE_CHECKING:
+    from openfingym.questions.provider import Provider, ProviderAnswer
+    from openfingym.questions.question import Question, moment_ns, utc_text
+    from openfingym.questions.scoring import scores
 
 __all__ = [
-    "FORMS",
-    "Answer",
-    "Form",
-    "Measure",
     "Provider",
     "ProviderAnswer",
     "Question",
     "moment_ns",
-    "read_answer",
+    "scores",
     "utc_text",
 ]
+
+_HOMES = {
+    "Provider": "provider",
+    "ProviderAnswer": "provider",
+    "Question": "question",
+    "moment_ns": "question",
+    "scores": "scoring",
+    "utc_text": "question",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -53,7 +53,7 @@ class PastForecast:
     question: str
     """Id of the question."""
     answer: Mapping[str, Any]
-    """The answer, as :func:`openfingym.questions.read_answer` takes it."""
+    """The answer, as :func:`openfingym.questions.answer.read_answer` takes it."""
     agent: str
     """Name of the agent that made it."""
     version: str

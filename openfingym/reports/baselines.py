@@ -20,7 +20,8 @@ from openfingym.errors import OpenFinGymError, StoreError
 from openfingym.files.whole import write_text
 from openfingym.kinds import reference_version
 from openfingym.packages.build import build, build_key
-from openfingym.results import INTERVALS, RolloutResult
+from openfingym.results import RolloutResult
+from openfingym.results.result import INTERVALS
 
 if TYPE_CHECKING:
     from openfingym.adversarial.marks import Skill

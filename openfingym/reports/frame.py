@@ -14,7 +14,7 @@ from openfingym.receipts import PublicKey
 from openfingym.reports.cells import log_penalized, log_relative, paper_reward, skill_of
 from openfingym.reports.groups import families_of_tasks
 from openfingym.reports.runs import FoundRuns, RunConfig, read_below
-from openfingym.results import RESULT
+from openfingym.results.run_folder import RESULT
 from openfingym.rollouts.folders import STAGING
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from openfingym.reports.runs import DamagedRun, read_below
-from openfingym.results import RESULT, TRAJECTORY, RolloutResult
+from openfingym.results import RolloutResult
+from openfingym.results.run_folder import RESULT, TRAJECTORY
 from openfingym.trajectory.record import RecordedScore
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import numpy as np
 from openfingym.files.strange import MEGABYTE, read_json
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.reports.statistics import EVEN, Figure, Part
-from openfingym.results import VERIFIED
+from openfingym.results.run_folder import VERIFIED
 
 if TYPE_CHECKING:
     from openfingym.metrics.unit_calendar import Influence

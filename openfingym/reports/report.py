@@ -20,7 +20,7 @@ from openfingym.reports.groups import Field, Row, RunGroup, families_of, grouped
 from openfingym.reports.repeats import Samples, stored_sample
 from openfingym.reports.runs import DamagedRun, FoundRuns
 from openfingym.reports.statistics import FEWEST_UNITS, LEVEL, POWER
-from openfingym.results import QUESTIONS
+from openfingym.results.run_folder import QUESTIONS
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Failure:
     state: str
     """The state in which they ended, such as ``rejected``."""
     boundary: str
-    """The boundary that the failure crossed, one of :data:`openfingym.results.Boundary` or :data:`UNSTATED`."""
+    """The boundary that the failure crossed, one of :data:`openfingym.results.result.Boundary` or :data:`UNSTATED`."""
     reason: str
     """The reason as the run states it, shortened."""
     runs: int

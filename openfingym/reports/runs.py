@@ -17,7 +17,9 @@ from openfingym.files.strange import MEGABYTE, read_json, walk
 from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.urls import without_credentials
 from openfingym.reports.principals import with_principals
-from openfingym.results import CONFIG, ISOLATED, RECEIPT, RESULT, VERIFIED, RolloutResult, read_run
+from openfingym.results import RolloutResult, read_run
+from openfingym.results.result import ISOLATED
+from openfingym.results.run_folder import CONFIG, RECEIPT, RESULT, VERIFIED
 from openfingym.verifiers.backing import NO_RECEIPT, Backing, backing_of
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from openfingym.files.whole import store_errors, whole_file
 from openfingym.kinds import kind_of
 from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.plots import drawing
-from openfingym.results import RESULT
+from openfingym.results.run_folder import RESULT
 from openfingym.task.published_sizes import split_beside_published
 from openfingym.version import __version__
 
 if TYPE_CHECKING:
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym.packages.package import BuiltPackage
 
 MODE = 0o600

@@ -2,84 +2,28 @@
 
 from __future__ import annotations
 
-from openfingym.results.result import (
-    EVEN,
-    FORMAT,
-    GRPO_FAILURE,
-    GRPO_LOSS_CAP,
-    INTERVALS,
-    ISOLATED,
-    ISOLATION_IN_WORDS,
-    LEAST_ISOLATED,
-    LOSS_CAP,
-    LOSS_FAILURE,
-    Boundary,
-    Disclosure,
-    Isolation,
-    PolicyName,
-    RewardName,
-    RolloutResult,
-    RolloutResults,
-    SeasonKind,
-    SplitName,
-    State,
-    TapeKind,
-    TapePolicy,
-    Verdict,
-)  # fmt: skip
-from openfingym.results.run_folder import (
-    ACTIONS,
-    CONFIG,
-    OUTPUT,
-    QUESTIONS,
-    RECEIPT,
-    RESULT,
-    RESULT_LIMIT,
-    TRAJECTORY,
-    VERIFIED,
-    Proof,
-    RunFiles,
-    read_run,
-    rewrite_result,
-    write_run,
-)
+from typing import TYPE_CHECKING
+
+from openfingym.lazy import names_of
+
+if TYPE_CHECKING:
+    from openfingym.results.result import Isolation, RolloutResult, SplitName, State
+    from openfingym.results.run_folder import read_run
 
 __all__ = [
-    "ACTIONS",
-    "CONFIG",
-    "EVEN",
-    "FORMAT",
-    "GRPO_FAILURE",
-    "GRPO_LOSS_CAP",
-    "INTERVALS",
-    "ISOLATED",
-    "ISOLATION_IN_WORDS",
-    "LEAST_ISOLATED",
-    "LOSS_CAP",
-    "LOSS_FAILURE",
-    "OUTPUT",
-    "QUESTIONS",
-    "RECEIPT",
-    "RESULT",
-    "RESULT_LIMIT",
-    "TRAJECTORY",
-    "VERIFIED",
-    "Boundary",
-    "Disclosure",
     "Isolation",
-    "PolicyName",
-    "Proof",
-    "RewardName",
     "RolloutResult",
-    "RolloutResults",
-    "RunFiles",
-    "SeasonKind",
     "SplitName",
     "State",
-    "TapeKind",
-    "TapePolicy",
-    "Verdict",
     "read_run",
-    "rewrite_result",
-    "write_run",
 ]
+
+_HOMES = {
+    "Isolation": "result",
+    "RolloutResult": "result",
+    "SplitName": "result",
+    "State": "result",
+    "read_run": "run_folder",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -10,32 +10,53 @@ and a :class:`Runner`, which says where.
 
 from __future__ import annotations
 
-from openfingym.rollouts.engine import Patience, RolloutEngine, RunWatcher
-from openfingym.rollouts.folders import RunFolder
-from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
-from openfingym.rollouts.plan import Plan
-from openfingym.rollouts.preparation import Work, prepare
-from openfingym.rollouts.running import run
-from openfingym.rollouts.selection import Selection, expand, select
-from openfingym.rollouts.settings import ModelAccess, RolloutSettings
-from openfingym.rollouts.spec import RolloutSpec
+from typing import TYPE_CHECKING
+
+from openfingym.lazy import names_of
+
+if TYPE_CHECKING:
+    from openfingym.rollouts.engine import RolloutEngine
+    from openfingym.rollouts.folders import RunFolder
+    from openfingym.rollouts.launcher import Launcher
+    from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
+    from openfingym.rollouts.loggers import RunLogger
+    from openfingym.rollouts.plan import Plan
+    from openfingym.rollouts.preparation import prepare
+    from openfingym.rollouts.running import run
+    from openfingym.rollouts.selection import select
+    from openfingym.rollouts.settings import RolloutSettings
+    from openfingym.rollouts.spec import RolloutSpec
 
 __all__ = [
+    "Launcher",
     "LocalRollouts",
     "LocalRunner",
-    "ModelAccess",
-    "Patience",
     "Plan",
     "RolloutEngine",
     "RolloutSettings",
     "RolloutSpec",
     "RunFolder",
-    "RunWatcher",
+    "RunLogger",
     "Runner",
-    "Selection",
-    "Work",
-    "expand",
     "prepare",
     "run",
     "select",
 ]
+
+_HOMES = {
+    "Launcher": "launcher",
+    "LocalRollouts": "local",
+    "LocalRunner": "local",
+    "Plan": "plan",
+    "RolloutEngine": "engine",
+    "RolloutSettings": "settings",
+    "RolloutSpec": "spec",
+    "RunFolder": "folders",
+    "RunLogger": "loggers",
+    "Runner": "local",
+    "prepare": "preparation",
+    "run": "running",
+    "select": "selection",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -35,7 +35,8 @@ from openfingym.files.locks import take
 from openfingym.files.strange import MEGABYTE, read_bytes
 from openfingym.files.whole import store_errors, write_json, write_text
 from openfingym.machine import BackendName
-from openfingym.results import CONFIG, RESULT, RolloutResult, read_run
+from openfingym.results import RolloutResult, read_run
+from openfingym.results.run_folder import CONFIG, RESULT
 from openfingym.rollouts.spec import NAME_DIGITS, RolloutSpec
 from openfingym.verifiers.backing import require_sound
 

@@ -25,7 +25,8 @@ from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.view import seen_with
-from openfingym.results import RolloutResult, SplitName, write_run
+from openfingym.results import RolloutResult, SplitName
+from openfingym.results.run_folder import write_run
 from openfingym.rollouts.acting import ActingParts, act
 from openfingym.rollouts.bounds import lifetime_s
 from openfingym.rollouts.isolation import isolation_of

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from openfingym.agents import BUILTIN
 from openfingym.errors import UsageError
-from openfingym.instances import COUNT
+from openfingym.instances import INSTANCE_COUNT
 from openfingym.kinds.asking import Clock
 from openfingym.kinds.question_range import QuestionRange
 from openfingym.machine import BackendName
@@ -20,8 +20,8 @@ from openfingym.models.endpoint import PATIENCE_S
 from openfingym.models.meter import Allowance
 from openfingym.models.spec import KEY_VARIABLE, ModelSpec
 from openfingym.results import SplitName
-from openfingym.task import TASK_NAME
 from openfingym.task.contracts import PositiveInt, Section, as_tuple
+from openfingym.task.model import TASK_NAME
 from openfingym.task.toml import checked, read_toml
 
 MOST_SEEDS = 100_000
@@ -218,8 +218,8 @@ class Plan(Section):
     @field_validator("instances")
     @classmethod
     def _instances(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if wrong := [index for index in value if not 0 <= index < COUNT]:
-            raise ValueError(f"instances are numbered from 0 to {COUNT - 1}, found {wrong[0]}")
+        if wrong := [index for index in value if not 0 <= index < INSTANCE_COUNT]:
+            raise ValueError(f"instances are numbered from 0 to {INSTANCE_COUNT - 1}, found {wrong[0]}")
         return tuple(dict.fromkeys(value))
 
     @field_validator("questions")
@@ -316,12 +316,12 @@ def instances_of(stated: int | str) -> tuple[int, ...]:
     """
     text = f"0:{stated}" if isinstance(stated, int) or stated.strip().isdecimal() else stated
     first, colon, end = text.partition(":")
-    numbers = [part.strip() or default for part, default in ((first, "0"), (end, str(COUNT)))]
+    numbers = [part.strip() or default for part, default in ((first, "0"), (end, str(INSTANCE_COUNT)))]
     if isinstance(stated, bool) or not colon or not all(part.isdecimal() for part in numbers):
         raise ValueError(f"expected a number of instances or first:end, such as 0:32; found {stated!r}")
     low, high = map(int, numbers)
-    if not low < high <= COUNT:
-        raise ValueError(f"expected instances from 0 on, of {COUNT} in all; {stated!r} has none, or more")
+    if not low < high <= INSTANCE_COUNT:
+        raise ValueError(f"expected instances from 0 on, of {INSTANCE_COUNT} in all; {stated!r} has none, or more")
     return tuple(range(low, high))
 
 

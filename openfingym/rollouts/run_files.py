@@ -16,7 +16,8 @@ from openfingym.errors import ReceiptError, StoreError, UsageError, VerifierErro
 from openfingym.kinds import asks_questions, is_live, is_sequential, sequential_kind
 from openfingym.kinds.question_range import QuestionRange
 from openfingym.packages.package import BuiltPackage
-from openfingym.results import Proof, RolloutResult, RunFiles
+from openfingym.results import RolloutResult
+from openfingym.results.run_folder import Proof, RunFiles
 from openfingym.rollouts.bounds import limits_of
 from openfingym.rollouts.verdict import Acted
 from openfingym.verifiers.known_logs import meet

@@ -17,7 +17,8 @@ from openfingym.errors import UsageError
 from openfingym.kinds import is_heavy
 from openfingym.machine import cores
 from openfingym.models.prices import PriceTable
-from openfingym.results import RolloutResult, RolloutResults
+from openfingym.results import RolloutResult
+from openfingym.results.result import RolloutResults
 from openfingym.rollouts.backend import BackendChoice, choose, known_backend, lacking
 from openfingym.rollouts.budget import RunBudget
 from openfingym.rollouts.engine import RolloutEngine, RunWatcher

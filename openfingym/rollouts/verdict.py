@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from openfingym.errors import ModelUnavailableError, OpenFinGymError, RuntimeFailureError, VerifierError
-from openfingym.results import Boundary, RolloutResult, State
+from openfingym.results import RolloutResult, State
+from openfingym.results.result import Boundary
 from openfingym.verifiers.stopwatch import Stopwatch
 
 if TYPE_CHECKING:

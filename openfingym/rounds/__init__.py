@@ -7,8 +7,31 @@ record of them. :func:`openfingym.rounds.tick.tick` does whatever is due.
 
 from __future__ import annotations
 
-from openfingym.rounds.generator import Generator, Options, Round
-from openfingym.rounds.schedule import RoundTimes, Schedule
-from openfingym.rounds.series import Series
+from typing import TYPE_CHECKING
 
-__all__ = ["Generator", "Options", "Round", "RoundTimes", "Schedule", "Series"]
+from openfingym.lazy import names_of
+
+if TYPE_CHECKING:
+    from openfingym.rounds.forecaster import Forecaster, ForecastProgram
+    from openfingym.rounds.generator import Generator, Options, Round
+    from openfingym.rounds.proving import prove_generation
+
+__all__ = [
+    "ForecastProgram",
+    "Forecaster",
+    "Generator",
+    "Options",
+    "Round",
+    "prove_generation",
+]
+
+_HOMES = {
+    "ForecastProgram": "forecaster",
+    "Forecaster": "forecaster",
+    "Generator": "generator",
+    "Options": "generator",
+    "Round": "generator",
+    "prove_generation": "proving",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -53,7 +53,7 @@ class Said:
     state: State
     """Whether there is an answer, and if not, what happened."""
     answer: Mapping[str, Any] | None = None
-    """The answer as :func:`openfingym.questions.read_answer` takes it; None unless the state is ``sent``."""
+    """The answer as :func:`openfingym.questions.answer.read_answer` takes it; None unless the state is ``sent``."""
     reason: str = ""
     """Why there is no answer; empty if there is one."""
     record: Mapping[str, Any] = field(default_factory=dict)

@@ -14,10 +14,11 @@ from openfingym.digests import sha256_of_json
 from openfingym.errors import BudgetSpentError, StoreError
 from openfingym.files.strange import parse_json
 from openfingym.files.whole import store_errors, write_text
-from openfingym.models import Allowance, Completion, LanguageModel, Message, Meter, ModelSpec, Spent, Usage
+from openfingym.models import Allowance, Completion, LanguageModel, Message, Meter, ModelSpec, Usage
+from openfingym.models.meter import Spent
 
 if TYPE_CHECKING:
-    from openfingym.models import PriceTable
+    from openfingym.models.prices import PriceTable
 
 FILE = "asked.jsonl"
 """Name of the file of answers, with a line for each, in the folder that a model is given."""

@@ -32,7 +32,7 @@ def reference_answers(question: Question, shown: Mapping[str, Any] | None) -> di
 
 
 def answer_document(question: Question, values: Sequence[float]) -> dict[str, Any]:
-    """An answer as the JSON that is sent; the inverse of :func:`openfingym.questions.read_answer`.
+    """An answer as the JSON that is sent; the inverse of :func:`openfingym.questions.answer.read_answer`.
 
     Args:
         question: the question that is answered.

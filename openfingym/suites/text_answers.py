@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from openfingym.answers import BYTES, WIDTH, Reference, expected, pack, unpack
+from openfingym.answers import Reference
+from openfingym.answers.packing import BYTES, WIDTH, pack, unpack
+from openfingym.answers.reference import expected
 from openfingym.errors import UsageError
 from openfingym.suites.suite import AnswerForm, UnreadableAnswerError
 

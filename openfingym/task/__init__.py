@@ -7,30 +7,30 @@ from typing import TYPE_CHECKING
 from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
-    from openfingym.task.contracts import Family
-    from openfingym.task.model import (
-        TASK_NAME,
-        AssetClass,
-        DataKind,
-        Frequency,
-        Spec,
-        Split,
-        Task,
-        Verification,
-        parse_task_file,
-    )
+    from openfingym.task.contracts import Contract, Family, PositiveInt
+    from openfingym.task.episodes import Step, SteppedEpisode
+    from openfingym.task.model import DataKind, Spec, Task
 
 __all__ = [
-    "TASK_NAME",
-    "AssetClass",
+    "Contract",
     "DataKind",
     "Family",
-    "Frequency",
+    "PositiveInt",
     "Spec",
-    "Split",
+    "Step",
+    "SteppedEpisode",
     "Task",
-    "Verification",
-    "parse_task_file",
 ]
 
-__getattr__, __dir__ = names_of(__name__, {name: "contracts" if name == "Family" else "model" for name in __all__})
+_HOMES = {
+    "Contract": "contracts",
+    "DataKind": "model",
+    "Family": "contracts",
+    "PositiveInt": "contracts",
+    "Spec": "model",
+    "Step": "episodes",
+    "SteppedEpisode": "episodes",
+    "Task": "model",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING
 from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
-    from openfingym.data.bars import Bars
     from openfingym.trading.executor import Account, Executor, OpenOrder
-    from openfingym.trading.market import BarPath, MarketRules
+    from openfingym.trading.market import MarketRules
     from openfingym.trading.orders import Event, EventKind, Order, OrderType, Reason, Side, TimeInForce
+    from openfingym.trading.session import Session
     from openfingym.trading.simulator import Simulator
 
 __all__ = [
     "Account",
-    "BarPath",
-    "Bars",
     "Event",
     "EventKind",
     "Executor",
@@ -31,6 +29,7 @@ __all__ = [
     "Order",
     "OrderType",
     "Reason",
+    "Session",
     "Side",
     "Simulator",
     "TimeInForce",
@@ -38,8 +37,6 @@ __all__ = [
 
 _HOMES = {
     "Account": "executor",
-    "BarPath": "market",
-    "Bars": ".data.bars",
     "Event": "orders",
     "EventKind": "orders",
     "Executor": "executor",
@@ -48,6 +45,7 @@ _HOMES = {
     "Order": "orders",
     "OrderType": "orders",
     "Reason": "orders",
+    "Session": "session",
     "Side": "orders",
     "Simulator": "simulator",
     "TimeInForce": "orders",

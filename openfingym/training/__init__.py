@@ -15,24 +15,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openfingym.held_out import HELD_OUT, training_tasks
+from openfingym.held_out import HELD_OUT, kept_apart, training_tasks
 from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
+    from openfingym.instances import INSTANCE_COUNT
     from openfingym.training.desk import Desk
     from openfingym.training.episode import Episode
-    from openfingym.training.groups import Played, Policy
-    from openfingym.training.rewards import REWARDS, Executed, TrainingReward, reward_of
+    from openfingym.training.groups import Played
+    from openfingym.training.playing import AgentPlay
+    from openfingym.training.rewards import REWARDS, TrainingReward, reward_of
 
 __all__ = [
     "HELD_OUT",
+    "INSTANCE_COUNT",
     "REWARDS",
+    "AgentPlay",
     "Desk",
     "Episode",
-    "Executed",
     "Played",
-    "Policy",
     "TrainingReward",
+    "kept_apart",
     "reward_of",
     "training_tasks",
 ]
@@ -40,12 +43,12 @@ __all__ = [
 __getattr__, __dir__ = names_of(
     __name__,
     {
+        "INSTANCE_COUNT": ".instances",
         "REWARDS": "rewards",
+        "AgentPlay": "playing",
         "Desk": "desk",
         "Episode": "episode",
-        "Executed": "rewards",
         "Played": "groups",
-        "Policy": "groups",
         "TrainingReward": "rewards",
         "reward_of": "rewards",
     },

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args
 
 from openfingym.agents import Agent, resolve
 from openfingym.errors import UsageError
-from openfingym.instances import COUNT
+from openfingym.instances import INSTANCE_COUNT
 from openfingym.results import SplitName
 from openfingym.training import machinery as shared
 from openfingym.training.episode import Episode, settled
@@ -288,7 +288,7 @@ class Desk:
 
     def _count(self) -> int:
         """Number of instances of each task."""
-        return 1 if self.split == "test" else COUNT
+        return 1 if self.split == "test" else INSTANCE_COUNT
 
     def _key(self) -> shared.Key:
         return tuple(self.tasks), self.backend, self.verifier, self.places

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from openfingym.task.contracts import Contract
     from openfingym.verifiers import VerifierAddress
 
+__all__ = ["TrlSpec"]
+
 _log = logging.getLogger(__name__)
 PLACES = 64
 """Most sandboxes that are open at once, where nobody states a number; a trainer plays a whole batch abreast."""

@@ -8,60 +8,42 @@
 
 from __future__ import annotations
 
-from openfingym.trajectory.atif import from_atif, to_atif
-from openfingym.trajectory.files import find_rollouts, read_rollout, rollout_schema, write_rollout
-from openfingym.trajectory.finetuning import TrainingConversation, from_openai, to_openai
-from openfingym.trajectory.harbor import to_trial, trial_name
-from openfingym.trajectory.record import (
-    FORMAT,
-    Failure,
-    Generation,
-    RecordedScore,
-    RolloutRecord,
-    RunProvenance,
-    RunTiming,
-    Split,
-    StepReward,
-    TokenTrace,
-    ToolUse,
-    Turn,
-)
-from openfingym.trajectory.rows import messages_schema, row_writer
-from openfingym.trajectory.selection import HELD_OUT_SETS, ExportSelection, Selected, held_out_tasks
-from openfingym.trajectory.sft import Unlearnable, conversation_digest, to_messages, to_sharegpt
+from typing import TYPE_CHECKING
+
+from openfingym.lazy import names_of
+
+if TYPE_CHECKING:
+    from openfingym.trajectory.atif import from_atif, to_atif
+    from openfingym.trajectory.files import find_rollouts, read_rollout, rollout_schema
+    from openfingym.trajectory.finetuning import to_openai
+    from openfingym.trajectory.record import RolloutRecord
+    from openfingym.trajectory.rows import messages_schema
+    from openfingym.trajectory.sft import to_messages, to_sharegpt
 
 __all__ = [
-    "FORMAT",
-    "HELD_OUT_SETS",
-    "ExportSelection",
-    "Failure",
-    "Generation",
-    "RecordedScore",
     "RolloutRecord",
-    "RunProvenance",
-    "RunTiming",
-    "Selected",
-    "Split",
-    "StepReward",
-    "TokenTrace",
-    "ToolUse",
-    "TrainingConversation",
-    "Turn",
-    "Unlearnable",
-    "conversation_digest",
     "find_rollouts",
     "from_atif",
-    "from_openai",
-    "held_out_tasks",
     "messages_schema",
     "read_rollout",
     "rollout_schema",
-    "row_writer",
     "to_atif",
     "to_messages",
     "to_openai",
     "to_sharegpt",
-    "to_trial",
-    "trial_name",
-    "write_rollout",
 ]
+
+_HOMES = {
+    "RolloutRecord": "record",
+    "find_rollouts": "files",
+    "from_atif": "atif",
+    "messages_schema": "rows",
+    "read_rollout": "files",
+    "rollout_schema": "files",
+    "to_atif": "atif",
+    "to_messages": "sft",
+    "to_openai": "finetuning",
+    "to_sharegpt": "sft",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from openfingym.errors import StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_bytes, walk
 from openfingym.files.whole import write_text
-from openfingym.results import TRAJECTORY
+from openfingym.results.run_folder import TRAJECTORY
 from openfingym.trajectory.record import FORMAT, RolloutRecord
 
 LIMIT = 256 * MEGABYTE

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from openfingym.results import GRPO_FAILURE, GRPO_LOSS_CAP
+from openfingym.results.result import GRPO_FAILURE, GRPO_LOSS_CAP
 from openfingym.trajectory.record import RolloutRecord
 
 Json = dict[str, object]

@@ -13,7 +13,8 @@ from typing import Annotated, Literal, Self, cast
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from openfingym.models.messages import CallForm, Completion, FinishReason, Message, Tool, ToolCall, Usage
-from openfingym.results import Boundary, RolloutResult, State
+from openfingym.results import RolloutResult, State
+from openfingym.results.result import Boundary
 
 FORMAT: Literal[2] = 2
 """Version of the form. 2 added ``split`` and ``instance``; a record of format 1 is read as one of the test split."""

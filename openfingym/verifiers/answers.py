@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from openfingym.results import Disclosure, PolicyName, SeasonKind, SplitName, TapeKind
+from openfingym.results import SplitName
+from openfingym.results.result import Disclosure, PolicyName, SeasonKind, TapeKind
 from openfingym.task import DataKind
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from openfingym.errors import ReceiptError, StoreError
-from openfingym.results import RECEIPT, RolloutResult, read_run
+from openfingym.results import RolloutResult, read_run
+from openfingym.results.run_folder import RECEIPT
 from openfingym.verifiers.known_logs import is_met, pinned_key
 from openfingym.verifiers.receipt_check import CheckedResult, check_result, read_receipt
 

@@ -21,7 +21,7 @@ import httpx
 
 from openfingym.errors import SubmissionError, UsageError
 from openfingym.headers import KEY_RULE, is_idempotency_key
-from openfingym.results import INTERVALS
+from openfingym.results.result import INTERVALS
 from openfingym.task.episodes import EpisodeStep, RecordedAction
 from openfingym.verifiers.answers import (
     HeldTask,

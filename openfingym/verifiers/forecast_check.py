@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import canonical_json, sha256_of_text
 from openfingym.errors import OpenFinGymError, ReceiptError
-from openfingym.questions import Question, moment_ns, read_answer, utc_text
+from openfingym.questions import Question, moment_ns, utc_text
+from openfingym.questions.answer import read_answer
 from openfingym.questions.scoring import scores
 from openfingym.receipts import Receipt
 from openfingym.verifiers.known_logs import pinned_key

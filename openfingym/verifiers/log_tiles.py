@@ -14,7 +14,7 @@ from openfingym.receipts.checkpoint import MOST_CHARACTERS, Checkpoint
 from openfingym.receipts.merkle import HASH_BYTES, consistency_proof, is_consistent
 from openfingym.receipts.receipt import Receipt
 from openfingym.receipts.tiles import WIDTH, TilePath, TileTree
-from openfingym.results import RECEIPT
+from openfingym.results.run_folder import RECEIPT
 
 Fetch = Callable[[TilePath], bytes]
 """Gives the bytes of a tile."""

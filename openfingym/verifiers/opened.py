@@ -26,7 +26,7 @@ from openfingym.packages.package import DOCUMENT_LIMIT, BuiltPackage, truth_dige
 from openfingym.verifiers.receipt_check import ORDERS, SUBMISSION_LIMIT, CheckedRun, PassedStep, submission_of
 
 if TYPE_CHECKING:
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
 
 TRUTH = "truth.json"
 """Name of the document with the digests of the hidden arrays."""

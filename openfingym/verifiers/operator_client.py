@@ -11,7 +11,7 @@ from openfingym.verifiers.answers import Board, BoardRow, HeldTask, LadderState,
 from openfingym.verifiers.connection import NOT_SENT, Connection, build, is_problem
 
 if TYPE_CHECKING:
-    from openfingym.results import SeasonKind
+    from openfingym.results.result import SeasonKind
 
 
 class OperatorClient:

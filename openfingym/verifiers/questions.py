@@ -86,7 +86,7 @@ class QuestionClient:
 
         Args:
             question: the id of the question.
-            answer: the answer, as :func:`openfingym.questions.read_answer` takes it.
+            answer: the answer, as :func:`openfingym.questions.answer.read_answer` takes it.
             agent: name of the agent that made it.
             version: version of the agent.
             idempotency_key: a key of this request: sent again with the same answer, it gives the same forecast and

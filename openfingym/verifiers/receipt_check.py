@@ -15,8 +15,9 @@ from openfingym.digests import canonical_json, sha256_of, sha256_of_json
 from openfingym.errors import ReceiptError, ReceiptStep, StoreError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes, read_json
 from openfingym.receipts.receipt import MOST_BYTES, Receipt
-from openfingym.results import RECEIPT, RESULT, VERIFIED, RolloutResult, read_run
+from openfingym.results import RolloutResult, read_run
 from openfingym.results.faults import SCORE_FIELDS
+from openfingym.results.run_folder import RECEIPT, RESULT, VERIFIED
 from openfingym.verifiers.known_logs import pinned_key
 
 if TYPE_CHECKING:

@@ -28,10 +28,13 @@ from openfingym.receipts import PublicKey, Receipt, SigningKey
 from openfingym.reports.certificate import certify
 from openfingym.reports.report import Report, make_report
 from openfingym.reports.runs import FoundRuns, find_runs
-from openfingym.results import RECEIPT, RESULT, TRAJECTORY, VERIFIED, read_run
+from openfingym.results import read_run
 from openfingym.results.faults import SCORE_FIELDS
+from openfingym.results.run_folder import RECEIPT, RESULT, TRAJECTORY, VERIFIED
 from openfingym.rollouts.single import run as launch
-from openfingym.trajectory import RecordedScore, RolloutRecord, RunTiming, Turn, read_rollout, write_rollout
+from openfingym.trajectory import RolloutRecord, read_rollout
+from openfingym.trajectory.files import write_rollout
+from openfingym.trajectory.record import RecordedScore, RunTiming, Turn
 from openfingym.verifiers import VerifierAddress, known_logs
 from openfingym.verifiers.backing import as_believed, backing_of, read_sound_run
 from openfingym_verifier.embedded import EmbeddedVerifier

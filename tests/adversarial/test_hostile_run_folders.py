@@ -35,7 +35,8 @@ from openfingym.files import strange as strange_files
 from openfingym.files.whole import write_text
 from openfingym.models.messages import Usage
 from openfingym.reports.trading.replay import _read_record, read_actions
-from openfingym.results import RunFiles, read_run, rewrite_result, write_run
+from openfingym.results import read_run
+from openfingym.results.run_folder import RunFiles, rewrite_result, write_run
 from openfingym.rollouts import RunFolder
 from openfingym.trajectory.files import read_rollout
 from openfingym.trajectory.record import Generation, StepReward, ToolUse, Turn

@@ -26,8 +26,9 @@ import pytest
 from openfingym.digests import canonical_json, sha256_of
 from openfingym.errors import OpenFinGymError, ReceiptError, StoreError
 from openfingym.receipts import Receipt
-from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
+from openfingym.results import read_run
 from openfingym.results.faults import SCORE_FIELDS
+from openfingym.results.run_folder import RECEIPT, RESULT, VERIFIED
 from openfingym.verifiers.client import VerifierClient
 from openfingym.verifiers.receipt_check import check_run
 from openfingym_verifier import events

@@ -33,8 +33,9 @@ from openfingym.errors import OpenFinGymError, ReceiptError, StoreError, Submiss
 from openfingym.packages.build import build
 from openfingym.receipts import Checkpoint, PublicKey, Receipt, SigningKey
 from openfingym.receipts.merkle import leaf_hash, node_hash
-from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
+from openfingym.results import read_run
 from openfingym.results.faults import SCORE_FIELDS
+from openfingym.results.run_folder import RECEIPT, RESULT, VERIFIED
 from openfingym.rollouts.single import run
 from openfingym.verifiers import VerifierAddress
 from openfingym.verifiers.backing import backing_of

@@ -32,7 +32,8 @@ from openfingym.adversarial.record import (
 from openfingym.catalog import load_task, task_folders
 from openfingym.checks.check import check_task
 from openfingym.errors import StoreError, SubmissionError
-from openfingym.kinds import Array, is_sequential, kind_of, sequential_kind
+from openfingym.kinds import is_sequential, kind_of, sequential_kind
+from openfingym.kinds.material import Array
 from openfingym.kinds.skillless import rolling, trading
 from openfingym.kinds.walk import SHOWN
 from openfingym.metrics import METRICS, registry

@@ -11,12 +11,17 @@ from typing import Literal
 
 import numpy as np
 
-from openfingym.kinds.forecast import ForecastContract, ForecastKind
-from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData
-from openfingym.kinds.material import Brief, Material
-from openfingym.kinds.walk import SHOWN
-from openfingym.task import Task
-from openfingym.task.contracts import Contract
+from openfingym.kinds import (
+    SHOWN,
+    Brief,
+    ForecastContract,
+    ForecastKind,
+    Instance,
+    InstanceSplit,
+    Material,
+    TrainingData,
+)
+from openfingym.task import Contract, Task
 
 
 class ArrayContract(ForecastContract):

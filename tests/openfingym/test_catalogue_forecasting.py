@@ -12,7 +12,8 @@ import pytest
 
 from openfingym.catalog import load_task, task_folders
 from openfingym.data import dataset_info, load_panel
-from openfingym.data.sources import PULLABLE, SOURCES
+from openfingym.data.sources import SOURCES
+from openfingym.data.sources.catalog import PULLABLE
 from openfingym.kinds import is_deferred, is_sequential, kind_of
 from openfingym.kinds.curves import CurvesContract
 from openfingym.kinds.forecast import ForecastContract

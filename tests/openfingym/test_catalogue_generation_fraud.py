@@ -20,7 +20,7 @@ from openfingym.metrics import find_metric
 from openfingym.metrics.classification import auroc
 from openfingym.metrics.copying import detect_copies
 from openfingym.packages.build import build
-from openfingym.task import parse_task_file
+from openfingym.task.model import parse_task_file
 from openfingym_verifier.truth import load_task as load_hidden
 from tests.sweeps import fixed_part, sweep
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from openfingym.catalog import load_task, task_folders
 from openfingym.cli import cli
-from openfingym.task import Split
+from openfingym.task.model import Split
 from openfingym.task.published_sizes import published_sizes, split_beside_published
 
 # Rows whose shares of items are far from the shares of rows here; a task that comes to differ belongs here, knowingly.

@@ -9,7 +9,8 @@ import pytest
 
 from openfingym.catalog import describe, load_task, task_folders
 from openfingym.checks.check import check_task
-from openfingym.data.sources import PULLABLE, SOURCES
+from openfingym.data.sources import SOURCES
+from openfingym.data.sources.catalog import PULLABLE
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds import is_live, is_sequential, kind_of, sequential_kind
 from openfingym.kinds.bar_data import BarSource

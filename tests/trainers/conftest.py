@@ -15,15 +15,9 @@ from click.testing import CliRunner
 
 from openfingym.cli import cli
 from openfingym.models import Tool, Usage
-from openfingym.trajectory import (
-    Generation,
-    RecordedScore,
-    RolloutRecord,
-    RunTiming,
-    ToolUse,
-    Turn,
-    write_rollout,
-)
+from openfingym.trajectory import RolloutRecord
+from openfingym.trajectory.files import write_rollout
+from openfingym.trajectory.record import Generation, RecordedScore, RunTiming, ToolUse, Turn
 
 
 def required(module: str) -> ModuleType:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from openfingym.errors import VerifierError
-from openfingym.instances import COUNT, build_instance
+from openfingym.instances import INSTANCE_COUNT, build_instance
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
@@ -122,7 +122,7 @@ def test_nothing_is_called_probing(client: VerifierClient, package: BuiltPackage
         ({"split": "train"}, "needs the number of an instance"),
         ({"instance": 3}, "leave out the instance"),
         ({"split": "trian", "instance": 3}, "'test', 'train' or 'validation'"),
-        ({"split": "train", "instance": COUNT}, f"less than {COUNT}"),
+        ({"split": "train", "instance": INSTANCE_COUNT}, f"less than {INSTANCE_COUNT}"),
         ({"split": "train", "instance": -1}, "greater than or equal to 0"),
         ({"split": "train", "instance": 3, "fresh": True}, "leave out fresh, session and questions"),
         ({"split": "train", "instance": 3, "session": {"venue": "simulated"}}, "leave out fresh, session"),

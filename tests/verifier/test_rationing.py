@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openfingym.metrics import Score, Truth, score
-from openfingym.task import Verification
+from openfingym.task.model import Verification
 from openfingym.task.scoring import Scoring, WeightedMetric
 from openfingym_verifier.bucket import Bucket, Rate, take
 from openfingym_verifier.feedback import WITHHELD, coarse, feedback

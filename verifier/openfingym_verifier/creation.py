@@ -18,7 +18,8 @@ from openfingym_verifier.problems import Problem
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
-    from openfingym.results import PolicyName, SplitName, TapePolicy
+    from openfingym.results import SplitName
+    from openfingym.results.result import PolicyName, TapePolicy
     from openfingym_verifier.deferral import Deferrals
     from openfingym_verifier.instances import TaskInstances
     from openfingym_verifier.policy import Policy

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym_verifier.deferred_rows import QuestionOutcomes
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.ledger_rows import RolloutRow

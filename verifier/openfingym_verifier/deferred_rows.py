@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
 
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
 
 
 @dataclass(frozen=True, eq=False)

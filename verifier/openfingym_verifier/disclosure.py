@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from openfingym.digests import sha256_of_json, sha256_of_text
-from openfingym.results import Disclosure
+from openfingym.results.result import Disclosure
 
 GRID = 2.0
 """Width of the grid in standard errors."""

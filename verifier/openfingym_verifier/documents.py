@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from openfingym.instances import COUNT
-from openfingym.results import SeasonKind, SplitName
+from openfingym.instances import INSTANCE_COUNT
+from openfingym.results import SplitName
+from openfingym.results.result import SeasonKind
 from openfingym.task import DataKind
 from openfingym.verifiers.answers import PastSubmission, PublicFeedback
 from openfingym.verifiers.routes import MOST_AGENTS
@@ -61,7 +62,7 @@ class NewRollout(_Document):
     split: SplitName = "test"
     """``test`` for the task as it is; else an instance, cut from its training data, which goes neither with ``fresh``
     nor with a session or questions."""
-    instance: Annotated[int, Field(ge=0, lt=COUNT)] | None = None
+    instance: Annotated[int, Field(ge=0, lt=INSTANCE_COUNT)] | None = None
     """Number of the instance within its split; null on the task as it is."""
 
 

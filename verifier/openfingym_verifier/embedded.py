@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openfingym.packages.package import BuiltPackage
-    from openfingym.results import PolicyName
+    from openfingym.results.result import PolicyName
 
 START_S = 60.0
 """Seconds that a verifier may take to start, apart from its tasks."""

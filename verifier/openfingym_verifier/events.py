@@ -13,7 +13,7 @@ from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
-    from openfingym.results import Disclosure
+    from openfingym.results.result import Disclosure
     from openfingym.task.episodes import FoldName
     from openfingym.task.exposure import Exposure
     from openfingym_verifier.bucket import Bucket

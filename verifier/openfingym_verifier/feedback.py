@@ -11,7 +11,8 @@ from openfingym.metrics.aggregation import as_loss
 
 if TYPE_CHECKING:
     from openfingym.metrics import Score
-    from openfingym.task import Spec, Verification
+    from openfingym.task import Spec
+    from openfingym.task.model import Verification
     from openfingym.task.scoring import Scoring
 
 WITHHELD: Mapping[str, object] = MappingProxyType({"total": None, "metrics": {}})

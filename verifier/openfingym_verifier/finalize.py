@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.results import INTERVALS
+from openfingym.results.result import INTERVALS
 from openfingym_verifier.episodes import complete
 from openfingym_verifier.past_showings import ShownBefore
 from openfingym_verifier.rollout import utc

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from openfingym.results import Disclosure, PolicyName, SeasonKind, SplitName, TapeKind
+    from openfingym.results import SplitName
+    from openfingym.results.result import Disclosure, PolicyName, SeasonKind, TapeKind
     from openfingym.task.episodes import FoldName
     from openfingym.task.exposure import Exposure
 

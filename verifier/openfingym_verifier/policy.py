@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from openfingym.results import PolicyName, TapePolicy
+from openfingym.results.result import PolicyName, TapePolicy
 
 LOCAL_USER, OPERATOR = "local", "operator"
 """Names of the two principals that have no key: the user of a local verifier, and whoever holds the admin token of a

@@ -17,7 +17,7 @@ from openfingym_verifier.policy import LOCAL_USER, OPERATOR, POLICIES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from openfingym.results import Disclosure
+    from openfingym.results.result import Disclosure
     from openfingym.task.episodes import FoldName
     from openfingym_verifier.ladder import LadderAnswer
     from openfingym_verifier.ledger_rows import Disclosures, RolloutRow, SeasonRecord

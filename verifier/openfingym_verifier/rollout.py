@@ -12,7 +12,7 @@ from openfingym_verifier.events import Rejected
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
-    from openfingym.results import Disclosure
+    from openfingym.results.result import Disclosure
     from openfingym_verifier.episode_service import EpisodeProgress
     from openfingym_verifier.ledger_rows import RolloutRow, SubmissionRow
     from openfingym_verifier.truth import HiddenTask

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from concurrent.futures import Executor
 
-    from openfingym.results import SeasonKind
+    from openfingym.results.result import SeasonKind
     from openfingym_verifier.ladder import Ladders
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.principals import Caller

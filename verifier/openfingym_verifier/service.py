@@ -61,7 +61,7 @@ from openfingym_verifier.writer import HEAVY_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from openfingym.results import TapePolicy
+    from openfingym.results.result import TapePolicy
     from openfingym_verifier.creation import CreationRequest
     from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.policy import Policy

@@ -16,7 +16,7 @@ from openfingym.errors import OpenFinGymError, UsageError
 if TYPE_CHECKING:
     from openfingym.listener import Listener
     from openfingym.packages.package import BuiltPackage
-    from openfingym.results import PolicyName, TapePolicy
+    from openfingym.results.result import PolicyName, TapePolicy
 
 DEFAULT_PORT = 8080
 BODY_TIMEOUT_S = 30.0

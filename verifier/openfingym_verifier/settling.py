@@ -17,7 +17,7 @@ from openfingym_verifier.finalize import compare_with_baseline, final_result
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym.metrics import Score
     from openfingym_verifier.deferred_rows import QuestionOutcomes
     from openfingym_verifier.rollout import Rollout

@@ -37,14 +37,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from openfingym.kinds import Array, Fold
+    from openfingym.kinds import Fold
+    from openfingym.kinds.material import Array
     from openfingym.kinds.question_range import QuestionRange
     from openfingym.metrics import Score
     from openfingym.metrics.resampling import Resampling
     from openfingym.metrics.sampling_error import Replicates, SamplingError
     from openfingym.packages.package import BuiltPackage, PackageManifest
     from openfingym.packages.tapes import Tape
-    from openfingym.results import SplitName, TapeKind
+    from openfingym.results import SplitName
+    from openfingym.results.result import TapeKind
     from openfingym.task import Spec
     from openfingym.task.episodes import SteppedEpisode
     from openfingym.task.exposure import Exposure

@@ -17,7 +17,7 @@ from recipe import AGENT, SIZES, TEMPLATE, Size, load, parser, stage
 from openfingym.agents import resolve
 from openfingym.models import from_function
 from openfingym.results import RolloutResult
-from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts import Launcher
 from openfingym.training import HELD_OUT
 
 STAGES = ("base", "sft", "rl")

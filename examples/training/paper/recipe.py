@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openfingym.held_out import HELD_OUT, kept_apart
+from openfingym.training import HELD_OUT, kept_apart
 
 AGENT = "oneshot"
 PLAN = Path(__file__).resolve().parents[2] / "plans" / "paper-training.toml"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.sources.table import CorporateAction
-    from openfingym.task import Frequency
+    from openfingym.task.model import Frequency
 
 Reinvestment = Literal["prior-close", "ex-close"]
 """At which close a dividend is taken to be reinvested; see :func:`adjusted_prices`."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.sources.table import CorporateAction
-    from openfingym.task import Frequency
+    from openfingym.task.model import Frequency
 
 SPLIT_SHARE = 0.25
 """A price falls by a split that was not applied if the log of its fall is within this share of the split's own log."""

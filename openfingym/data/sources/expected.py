@@ -17,7 +17,7 @@ from openfingym.errors import DataError
 if TYPE_CHECKING:
     from openfingym.data.sources.source import SourceRequest
     from openfingym.data.sources.table import Table
-    from openfingym.task import Frequency
+    from openfingym.task.model import Frequency
 
 STEPS: Mapping[str, tuple[float, float]] = {
     "intraday": (0.0, 0.999),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from openfingym.data.sources.cache import Cache
     from openfingym.data.sources.progress import Progress
     from openfingym.data.sources.transport import Client
-    from openfingym.task import Frequency
+    from openfingym.task.model import Frequency
 
 PARSER = "fred-graph-csv/1"
 """Name and version of this reader; a version that reads files differently must have another number."""

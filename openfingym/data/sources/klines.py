@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.sources.source import SourceRequest
-    from openfingym.task import Frequency
+    from openfingym.task.model import Frequency
 
 COLUMNS = ("open", "high", "low", "close", "volume", "quote_volume", "count", "taker_buy_base", "taker_buy_quote")
 _POSITIONS = (1, 2, 3, 4, 5, 7, 8, 9, 10)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.panel import Panel
-    from openfingym.task import Frequency
+    from openfingym.task.model import Frequency
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from openfingym.forge.data.provenance import ForgeProvenance
 from openfingym.forge.stage import RejectionReason
 from openfingym.kinds import KINDS, Kind
 from openfingym.kinds.forging import Forging
-from openfingym.task import TASK_NAME
+from openfingym.task.model import TASK_NAME
 
 PROVISIONAL = 1e11
 """Ends of a range of values before the training data give better ones."""

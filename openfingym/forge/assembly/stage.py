@@ -18,7 +18,8 @@ from openfingym.forge.blueprint import Blueprint, Stated
 from openfingym.forge.data.provenance import ForgeProvenance, data_again, read_provenance
 from openfingym.forge.folder import UnreadableRecordError
 from openfingym.forge.stage import CandidateTask, RejectionReason, StageResult
-from openfingym.kinds import Blocks, kind_of
+from openfingym.kinds import kind_of
+from openfingym.kinds.material import Blocks
 from openfingym.task import Task
 from openfingym.task.files import DATASET_LIMIT
 

@@ -181,7 +181,8 @@ def _graphs() -> Iterator[KnownData]:
 
 def _pullable() -> Iterator[KnownData]:
     from openfingym.data.listing import FREQUENCIES
-    from openfingym.data.sources import PULLABLE, SOURCES
+    from openfingym.data.sources import SOURCES
+    from openfingym.data.sources.catalog import PULLABLE
 
     for name, dataset in sorted(PULLABLE.items()):
         source = SOURCES[dataset.source]

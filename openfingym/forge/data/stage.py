@@ -120,7 +120,7 @@ def _provenance(best: ColumnMatch) -> ForgeProvenance:
 
 
 def _is_pulled(name: str) -> bool:
-    from openfingym.data.sources import last_pull
+    from openfingym.data.sources.catalog import last_pull
 
     return last_pull(name) is not None
 

@@ -41,7 +41,7 @@ def write_table(frame: pd.DataFrame, folder: Path, taken: ForgeProvenance, measu
     """
     import numpy as np
 
-    from openfingym.data import canonical_csv
+    from openfingym.data.csvfile import canonical_csv
 
     whole = frame.dropna().sort_index()
     dated = is_dated(whole)

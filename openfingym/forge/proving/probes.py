@@ -18,7 +18,7 @@ from openfingym.packages.build import describe
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym.packages.package import BuiltPackage
     from openfingym.task import Task
 

@@ -19,7 +19,7 @@ from openfingym.metrics.sampling_error import sampling_error
 from openfingym.rollouts.launcher import Launcher
 
 if TYPE_CHECKING:
-    from openfingym.kinds import Array
+    from openfingym.kinds.material import Array
     from openfingym.packages.package import BuiltPackage
     from openfingym.results import RolloutResult
 

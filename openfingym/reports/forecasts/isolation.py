@@ -12,7 +12,8 @@ from typing import Any, get_args
 
 from openfingym.reports.forecasts.columns import ForecasterId
 from openfingym.reports.forecasts.recorded import OPERATORS, UNRECORDED, record_files, record_lines
-from openfingym.results import ISOLATED, LEAST_ISOLATED, Isolation
+from openfingym.results import Isolation
+from openfingym.results.result import ISOLATED, LEAST_ISOLATED
 from openfingym.rounds.book import series_folders
 from openfingym.rounds.passes import first_name
 

@@ -26,7 +26,7 @@ from openfingym.metrics import find_metric
 from openfingym.packages.build import build, build_key, is_there
 from openfingym.packages.package import BuiltPackage
 from openfingym.reports.trading.replay import read_actions
-from openfingym.results import QUESTIONS
+from openfingym.results.run_folder import QUESTIONS
 from openfingym.suites.breakdown import AnsweredCall, Breakdown
 from openfingym.suites.suite import SuiteQuestion, UnreadableAnswerError
 from openfingym.verifiers.receipt_check import check_run

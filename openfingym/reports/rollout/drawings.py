@@ -15,7 +15,7 @@ from openfingym.kinds.pictures import AgentAnswer, Curve, Picture, histogram
 from openfingym.reports.charts import BOX, Line, Scale, axes, shown
 from openfingym.reports.charts import histogram as draw_histogram
 from openfingym.reports.page import macro
-from openfingym.results import ACTIONS
+from openfingym.results.run_folder import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,7 +13,8 @@ from openfingym.files.strange import MEGABYTE, parse_json, read_bytes
 from openfingym.reports.page import KINDS_OF_RUNS, document, kind_notice
 from openfingym.reports.rollout.drawings import draw
 from openfingym.reports.rollout.texts import TextBlock, arguments, text_block, text_blocks
-from openfingym.results import ISOLATION_IN_WORDS, OUTPUT, TRAJECTORY
+from openfingym.results.result import ISOLATION_IN_WORDS
+from openfingym.results.run_folder import OUTPUT, TRAJECTORY
 from openfingym.trajectory.files import read_rollout
 from openfingym.verifiers.backing import as_believed, receipt_in_words
 from openfingym.version import __version__
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from openfingym.results import RolloutResult, Verdict
+    from openfingym.results import RolloutResult
+    from openfingym.results.result import Verdict
     from openfingym.trajectory import RolloutRecord
     from openfingym.trajectory.record import Turn
 

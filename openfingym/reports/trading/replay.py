@@ -21,7 +21,8 @@ from openfingym.metrics.performance import RecordColumn
 from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode
 from openfingym.reports.trading.trace import EpisodeTrace
-from openfingym.results import ACTIONS, read_run
+from openfingym.results import read_run
+from openfingym.results.run_folder import ACTIONS
 from openfingym.trading.actions import HOLD, Decision, parse_decision
 from openfingym.verifiers.backing import require_sound
 

@@ -17,7 +17,7 @@ from openfingym.reports.trading.account_charts import account_charts
 from openfingym.reports.trading.heatmap import surface_values
 from openfingym.reports.trading.sections import risk_values, round_trips
 from openfingym.reports.trading.trace import Chain
-from openfingym.results import ISOLATION_IN_WORDS
+from openfingym.results.result import ISOLATION_IN_WORDS
 from openfingym.trading.orders import EventKind, Reason
 
 if TYPE_CHECKING:

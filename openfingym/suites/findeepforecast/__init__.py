@@ -10,10 +10,34 @@ from typing import TYPE_CHECKING
 from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
+    from openfingym.suites.findeepforecast.collection.collector import Collector, find_collector
+    from openfingym.suites.findeepforecast.collection.sec import SecCollector
     from openfingym.suites.findeepforecast.suite import FindeepforecastSuite
+    from openfingym.suites.findeepforecast.taxonomy.loading import read_groundings, read_taxonomy
+    from openfingym.suites.findeepforecast.truth.verdicts import VerdictQueue, agreement
 
     SUITE: FindeepforecastSuite
 
-__all__ = ["SUITE"]
+__all__ = [
+    "SUITE",
+    "Collector",
+    "SecCollector",
+    "VerdictQueue",
+    "agreement",
+    "find_collector",
+    "read_groundings",
+    "read_taxonomy",
+]
 
-__getattr__, __dir__ = names_of(__name__, {"SUITE": "suite"})
+_HOMES = {
+    "SUITE": "suite",
+    "Collector": "collection.collector",
+    "SecCollector": "collection.sec",
+    "VerdictQueue": "truth.verdicts",
+    "agreement": "truth.verdicts",
+    "find_collector": "collection.collector",
+    "read_groundings": "taxonomy.loading",
+    "read_taxonomy": "taxonomy.loading",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

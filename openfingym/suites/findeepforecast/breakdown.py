@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.answers import Reference, decide, unpack, unpack_rows
+from openfingym.answers import Reference, decide
+from openfingym.answers.packing import unpack, unpack_rows
 from openfingym.suites.breakdown import AnsweredCall, Breakdown, ShownMetric
 from openfingym.suites.findeepforecast.forecasting.reading import read_canonical
 

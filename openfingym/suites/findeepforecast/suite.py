@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.answers import BYTES, Part, Reference, pack, unpack
+from openfingym.answers import Part, Reference
+from openfingym.answers.packing import BYTES, pack, unpack
 from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError
 from openfingym.questions.question import TOLERANCES, moment_at

@@ -8,9 +8,21 @@ from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
     from openfingym.suites.finsearch.suite import FinsearchSuite
+    from openfingym.suites.finsearch.tools import FinanceTools
+    from openfingym.suites.finsearch.world.building import finsearch_vault
 
     SUITE: FinsearchSuite
 
-__all__ = ["SUITE"]
+__all__ = [
+    "SUITE",
+    "FinanceTools",
+    "finsearch_vault",
+]
 
-__getattr__, __dir__ = names_of(__name__, {"SUITE": "suite"})
+_HOMES = {
+    "SUITE": "suite",
+    "FinanceTools": "tools",
+    "finsearch_vault": "world.building",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.answers import WIDTH, pack
+from openfingym.answers.packing import WIDTH, pack
 from openfingym.data.dataset import DatasetInfo
 from openfingym.errors import DataError
 from openfingym.suites.catalogue import CatalogueEntry

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.answers import Part, Reference, pack
+from openfingym.answers import Part, Reference
+from openfingym.answers.packing import pack
 from openfingym.data.dataset import DatasetInfo
 from openfingym.digests import sha256_of_text
 from openfingym.errors import DataError, UsageError

@@ -7,10 +7,44 @@ from typing import TYPE_CHECKING
 from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
+    from openfingym.suites.mirai.baselines.articles import fit_articles
+    from openfingym.suites.mirai.baselines.features import fit_features
+    from openfingym.suites.mirai.baselines.past import frequency, recurrency
+    from openfingym.suites.mirai.baselines.regcn import fit_regcn
+    from openfingym.suites.mirai.paper_tables import write_paper_tables
+    from openfingym.suites.mirai.simulated import simulated_vault
+    from openfingym.suites.mirai.splits import as_of, relation_queries
     from openfingym.suites.mirai.suite import MiraiSuite
+    from openfingym.suites.mirai.tools import Tools
 
     SUITE: MiraiSuite
 
-__all__ = ["SUITE"]
+__all__ = [
+    "SUITE",
+    "Tools",
+    "as_of",
+    "fit_articles",
+    "fit_features",
+    "fit_regcn",
+    "frequency",
+    "recurrency",
+    "relation_queries",
+    "simulated_vault",
+    "write_paper_tables",
+]
 
-__getattr__, __dir__ = names_of(__name__, {"SUITE": "suite"})
+_HOMES = {
+    "SUITE": "suite",
+    "Tools": "tools",
+    "as_of": "splits",
+    "fit_articles": "baselines.articles",
+    "fit_features": "baselines.features",
+    "fit_regcn": "baselines.regcn",
+    "frequency": "baselines.past",
+    "recurrency": "baselines.past",
+    "relation_queries": "splits",
+    "simulated_vault": "simulated",
+    "write_paper_tables": "paper_tables",
+}
+
+__getattr__, __dir__ = names_of(__name__, _HOMES)

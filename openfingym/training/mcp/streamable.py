@@ -138,9 +138,9 @@ class Streamable:
             return _told(error_of(INVALID_REQUEST, text, id_of(message)), 503)
         terms = self._terms
         if terms.split != "test":
-            from openfingym.instances import COUNT
+            from openfingym.instances import INSTANCE_COUNT
 
-            terms = replace(terms, index=next(self._numbers) % COUNT)
+            terms = replace(terms, index=next(self._numbers) % INSTANCE_COUNT)
         # The name is all that a client shows of itself, so it must not be guessed.
         name, client = secrets.token_urlsafe(24), _Client(terms)
         self._clients[name] = client

@@ -170,9 +170,9 @@ class Served:
 
     def count(self, split: str) -> int:
         """Number of tasks of a split, in the sense of OpenEnv: instances, or starts of episodes."""
-        from openfingym.instances import COUNT
+        from openfingym.instances import INSTANCE_COUNT
 
-        return 1 if split in HIDDEN else COUNT
+        return 1 if split in HIDDEN else INSTANCE_COUNT
 
     def environment(self, choice: Choice) -> SteppedPlay:
         """The environment of a task that is stepped through; blocks."""

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 import openfingym
 from openfingym import catalog
-from openfingym.agents import BUILTIN, Agent, fitting, resolve, suited
+from openfingym.agents import BUILTIN, Agent, resolve, suited
+from openfingym.agents.builtin import fitting
 from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.errors import UsageError

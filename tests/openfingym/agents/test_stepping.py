@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from openfingym.agents import fitting, resolve
+from openfingym.agents import resolve
+from openfingym.agents.builtin import fitting
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openfingym.answers import pack, unpack, unpack_rows
+from openfingym.answers.packing import pack, unpack, unpack_rows
 from openfingym.errors import UsageError
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=100)

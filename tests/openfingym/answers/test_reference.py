@@ -3,7 +3,9 @@ import json
 
 import pytest
 
-from openfingym.answers import Part, Reference, decide, expected, pack, unpack
+from openfingym.answers import Part, Reference, decide
+from openfingym.answers.packing import pack, unpack
+from openfingym.answers.reference import expected
 from openfingym.errors import UsageError
 
 TABLE = Reference(

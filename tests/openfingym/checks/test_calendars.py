@@ -34,7 +34,8 @@ from openfingym.data.recipe import to_values
 from openfingym.kinds import kind_of
 from openfingym.kinds.panels import panel_of
 from openfingym.packages.scaffold import new_task
-from openfingym.task import Split, Task
+from openfingym.task import Task
+from openfingym.task.model import Split
 
 # Of each task on real data: the shares of rows and the number of private windows that it had before there was one
 # calendar, when hidden windows tiled their blocks.

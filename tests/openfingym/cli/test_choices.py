@@ -14,7 +14,7 @@ from openfingym.results import State
 from openfingym.task.contracts import Family
 from openfingym.task.dataset import Fill
 from openfingym.task.known_kinds import OWN
-from openfingym.trajectory import Split
+from openfingym.trajectory.record import Split
 
 
 def test_choices_are_those_of_the_library() -> None:

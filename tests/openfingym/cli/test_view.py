@@ -22,7 +22,7 @@ from openfingym.cli.printable import one_line, printable
 from openfingym.cli.streams import lasting
 from openfingym.models.messages import Usage
 from openfingym.packages.package import BuiltPackage
-from openfingym.results import RunFiles, write_run
+from openfingym.results.run_folder import RunFiles, write_run
 from openfingym.trajectory.record import Generation, StepReward, ToolUse, Turn
 from tests.openfingym.reports.made import PLAYED, record_of
 

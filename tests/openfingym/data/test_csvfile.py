@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from openfingym.data import canonical_csv, read_csv_panel
-from openfingym.data.csvfile import channel_positions, parse_csv, repeated
+from openfingym.data.csvfile import canonical_csv, channel_positions, parse_csv, read_csv_panel, repeated
 from openfingym.errors import DataError
 from openfingym.task.dataset import Dataset
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import openfingym.data
-from openfingym.data import canonical_csv, dataset, dataset_info, datasets, load_panel, panel, read_csv_panel
+from openfingym.data import dataset, dataset_info, datasets, load_panel, panel
+from openfingym.data.csvfile import canonical_csv, read_csv_panel
 from openfingym.errors import DataError
 from tests.sweeps import fixed_part
 

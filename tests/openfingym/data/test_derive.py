@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.data import read_csv_panel
+from openfingym.data.csvfile import read_csv_panel
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "derive_datasets.py"
 TENORS = "1month,3month,6month,1year,2year,3year,5year,7year,10year,20year,30year"

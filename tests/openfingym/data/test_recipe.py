@@ -11,10 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from openfingym.data import DatasetInfo, Panel, cut, load_panel, to_values
-from openfingym.data.recipe import block_starts
+from openfingym.data import DatasetInfo, Panel, cut, load_panel
+from openfingym.data.recipe import block_starts, to_values
 from openfingym.errors import DataError, TaskError
-from openfingym.task import Split
+from openfingym.task.model import Split
 
 START = np.datetime64("2000-01-01", "ns")
 

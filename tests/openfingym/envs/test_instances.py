@@ -54,8 +54,8 @@ def test_an_index_chooses_and_a_seed_begins(env: WalkEnv) -> None:
     first = env.reset(seed=11)[1]["instance"]
     following = env.reset()[1]["instance"]
     assert env.reset(seed=11)[1]["instance"] == first != env.reset(seed=12)[1]["instance"]
-    assert following == (first + 1) % openfingym.instances.COUNT  # type: ignore[operator]
-    env.reset(options={"index": openfingym.instances.COUNT - 1})
+    assert following == (first + 1) % openfingym.instances.INSTANCE_COUNT  # type: ignore[operator]
+    env.reset(options={"index": openfingym.instances.INSTANCE_COUNT - 1})
     assert env.reset()[1]["instance"] == 0
     for wrong in ({"index": -1}, {"index": True}, {"index": "3"}, {"indx": 3}):
         with pytest.raises(UsageError):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from openfingym.errors import DigestMismatchError, StoreError, TaskError, UsageError
-from openfingym.instances import COUNT, InstanceSource, build_instance, place_of
+from openfingym.instances import INSTANCE_COUNT, InstanceSource, build_instance, place_of
 from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
@@ -85,7 +85,7 @@ def test_no_hidden_value_of_it_is_a_hidden_value_of_the_task(
 
 def test_instances_differ(source: InstanceSource, tmp_path: Path) -> None:
     digests = set()
-    for split, index in (("train", 0), ("train", 1), ("validation", 0), ("validation", COUNT - 1)):
+    for split, index in (("train", 0), ("train", 1), ("validation", 0), ("validation", INSTANCE_COUNT - 1)):
         folder = tmp_path / f"{split}{index}"
         folder.mkdir()
         digests.add(build_instance(source, split, index, folder).manifest.digest)  # type: ignore[arg-type]
@@ -93,7 +93,8 @@ def test_instances_differ(source: InstanceSource, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("split", "index"), [("train", -1), ("train", COUNT), ("train", True), ("train", 1.0), ("trian", 0), ("test", 0)]
+    ("split", "index"),
+    [("train", -1), ("train", INSTANCE_COUNT), ("train", True), ("train", 1.0), ("trian", 0), ("test", 0)],
 )
 def test_what_is_no_instance(source: InstanceSource, split: str, index: int, tmp_path: Path) -> None:
     with pytest.raises(UsageError):

@@ -11,7 +11,7 @@ import pytest
 
 from openfingym import store
 from openfingym.errors import UsageError
-from openfingym.instances import COUNT, Instances
+from openfingym.instances import INSTANCE_COUNT, Instances
 from openfingym.packages.package import BuiltPackage
 
 
@@ -86,5 +86,5 @@ def test_a_failure_is_everybodys_and_is_not_kept(treasury: BuiltPackage, tmp_pat
         (tmp_path / "kept").rename(public / "environment" / "data" / "train_inputs.npy")
         with instances.hold(broken, "train", 0) as package:
             assert package.read_truth()
-        with pytest.raises(UsageError), instances.hold(broken, "train", COUNT):
+        with pytest.raises(UsageError), instances.hold(broken, "train", INSTANCE_COUNT):
             pass

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from openfingym.answers import Part, Reference, Verdict, pack
+from openfingym.answers import Part, Reference
+from openfingym.answers.deciding import Verdict
+from openfingym.answers.packing import pack
 from openfingym.digests import sha256_of_text
 from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.judging import Judgement, recorded
 from openfingym.judging.judged_run import JudgedAnswer, chosen, judge_run, summary
 from openfingym.judging.recorded import RecordedAnswer, recorded_answers
-from openfingym.results import QUESTIONS, RESULT
+from openfingym.results.run_folder import QUESTIONS, RESULT
 from openfingym.suites.suite import UNDATED, SuiteQuestion
 
 

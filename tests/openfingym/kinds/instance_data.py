@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.digests import canonical_json
-from openfingym.kinds import Array, Kind, Material, is_sequential, kind_of, score_fold, walks
+from openfingym.kinds import Kind, Material, is_sequential, kind_of, score_fold, walks
 from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData, with_contract
+from openfingym.kinds.material import Array
 from openfingym.metrics import relative
 from openfingym.packages import build
 from openfingym.packages.package import BuiltPackage

@@ -10,10 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from openfingym.errors import TaskError
-from openfingym.kinds import Blocks, Material, kind_of, score_fold
+from openfingym.kinds import Material, kind_of, score_fold
+from openfingym.kinds.material import Blocks
 from openfingym.kinds.walk import SHOWN
 from openfingym.metrics import relative
-from openfingym.task import Task, parse_task_file
+from openfingym.task import Task
+from openfingym.task.model import parse_task_file
 
 ROWS = 400
 

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from openfingym.data import recipe
-from openfingym.envs.walk import WalkEnv
-from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
-from openfingym.kinds.panels import PanelKind
-from openfingym.kinds.start import Start
-from openfingym.kinds.walk import hidden_until_due, walk_usage
+from openfingym.envs import WalkEnv
+from openfingym.kinds import Brief, Fold, Material, PanelKind, Reader, Start, hidden_until_due, walk_usage
+from openfingym.kinds.material import Array
 from openfingym.metrics import Truth
-from openfingym.task.contracts import Contract, Family, PositiveInt
+from openfingym.task import Contract, Family, PositiveInt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,7 @@ from openfingym.data.curves import simulated_curves
 from openfingym.errors import SubmissionError
 from openfingym.kinds import curves
 from openfingym.metrics.interval import TARGET
-from openfingym.task import parse_task_file
+from openfingym.task.model import parse_task_file
 from tests.openfingym.kinds.materials import assert_refused, changed_by_scrambling, made, ranks, read_of
 
 

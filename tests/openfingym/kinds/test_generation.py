@@ -9,7 +9,8 @@ import pytest
 
 from openfingym.catalog import load_task
 from openfingym.errors import SubmissionError, TaskError
-from openfingym.kinds import Blocks, generation, kind_of, walks
+from openfingym.kinds import generation, kind_of, walks
+from openfingym.kinds.material import Blocks
 from openfingym.packages.build import _save_blocks
 from openfingym.task import Task
 from tests.openfingym.kinds.materials import array, changed_by_scrambling, made, ranks, read_of, walk

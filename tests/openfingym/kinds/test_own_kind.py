@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.agents import fitting, resolve, suited
+from openfingym.agents import resolve, suited
+from openfingym.agents.builtin import fitting
 from openfingym.errors import TaskError, UsageError
 from openfingym.kinds import KINDS, Kind, kind_of
 from openfingym.kinds import forecast as of_forecasts

@@ -17,7 +17,7 @@ from openfingym.kinds import is_deferred, kind_of
 from openfingym.kinds.asking import QuestionsOrder, ask_simulated, document_of, numbers_of, target_of
 from openfingym.packages.build import describe, write_package
 from openfingym.packages.package import BuiltPackage
-from openfingym.questions import read_answer
+from openfingym.questions.answer import read_answer
 from openfingym.task import Task
 from openfingym_verifier.truth import load_task as load_hidden
 

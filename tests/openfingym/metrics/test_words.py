@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from openfingym.answers import Part, Reference, pack
+from openfingym.answers import Part, Reference
+from openfingym.answers.packing import pack
 from openfingym.errors import DataError, UsageError
 from openfingym.metrics.registry import find_metric
 from openfingym.metrics.words import decided_accuracy, grouped_accuracy

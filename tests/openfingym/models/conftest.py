@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from openfingym.models import ChatModel, Completion, Message, ModelEndpoint, Tool
+from openfingym.models import ChatModel, Completion, Message, Tool
+from openfingym.models.endpoint import ModelEndpoint
 from openfingym.models.testing import StandIn
 
 HELLO = (Message("system", "Be brief."), Message("user", "inputs, targets = interface.load_train()"))

@@ -11,22 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError
-from openfingym.models import (
-    Allowance,
-    Completion,
-    Message,
-    Meter,
-    ModelEndpoint,
-    Price,
-    PriceTable,
-    Tool,
-    ToolCall,
-    ToolModel,
-    Usage,
-)
+from openfingym.models import Allowance, Completion, Message, Meter, Tool, ToolCall, Usage
+from openfingym.models.endpoint import ModelEndpoint
 from openfingym.models.finishing import KNOWN, ending_of
+from openfingym.models.prices import Price, PriceTable
 from openfingym.models.stated_usage import MOST_TOKENS, StatedUsage, read_usage
 from openfingym.models.streaming import StreamedAnswer
+from openfingym.models.text_tools import ToolModel
 from openfingym.models.wire import BrokenAnswer, Json, read_answer, request_message
 
 from .scripted import Script, Scripted, completion, refusal

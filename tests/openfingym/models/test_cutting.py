@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openfingym.errors import ModelRefusedError
-from openfingym.models import Message, ModelEndpoint, ToolCall
+from openfingym.models import Message, ToolCall
 from openfingym.models.cutting import cut_silently
+from openfingym.models.endpoint import ModelEndpoint
 
 from .scripted import Scripted, completion
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from openfingym.errors import ModelUnavailableError, UsageError
-from openfingym.models import Completion, CompletionTokens, DrivenModel, Message, Tool, Usage
+from openfingym.models import Completion, DrivenModel, Message, Tool, Usage
 from openfingym.models.driven import Stopped
+from openfingym.models.messages import CompletionTokens
 
 SAID = (Message("system", "Be brief."), Message("user", "Go."))
 RUN = Tool("run", "Run.", {"type": "object", "properties": {}, "required": []})

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError, UsageError
-from openfingym.models import Completion, Message, ModelEndpoint, PriceTable, Tool, Usage
+from openfingym.models import Completion, Message, Tool, Usage
+from openfingym.models.endpoint import ModelEndpoint
+from openfingym.models.prices import PriceTable
 from openfingym.models.testing import StandIn
 from openfingym.models.wire import MAX_CONTENT
 

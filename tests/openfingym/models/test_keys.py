@@ -15,7 +15,8 @@ import pytest
 from openfingym.agents.llm.conversation_runner import ConversationRunner
 from openfingym.agents.llm.open_models import MOST_IDLE
 from openfingym.errors import ModelUnavailableError, UsageError
-from openfingym.models import ChatModel, Message, ModelSpec, PriceTable
+from openfingym.models import ChatModel, Message, ModelSpec
+from openfingym.models.prices import PriceTable
 
 from .scripted import Scripted, completion
 

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import pytest
 
 from openfingym.errors import ModelUnavailableError
-from openfingym.models import Completion, Message, ModelEndpoint
+from openfingym.models import Completion, Message
+from openfingym.models.endpoint import ModelEndpoint
 from openfingym.models.testing import StandIn
 
 HELLO = (Message("system", "Be brief."), Message("user", "inputs, targets = interface.load_train()"))

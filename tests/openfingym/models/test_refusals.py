@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError
-from openfingym.models import Completion, Message, ModelEndpoint
+from openfingym.models import Completion, Message
+from openfingym.models.endpoint import ModelEndpoint
 from openfingym.models.refusals import TABLE as TABLE_OF_MEANINGS
 from openfingym.models.refusals import Refusal, field_wanted, refusal_in, takes_no, takes_no_late_system, takes_no_tools
 from openfingym.models.retrying import Transient, judge, stated_wait_s

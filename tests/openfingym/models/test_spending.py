@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from openfingym.errors import UsageError
-from openfingym.models import Allowance, Completion, Left, Message, Meter, PriceTable, Spent, Usage
+from openfingym.models import Allowance, Completion, Message, Meter, Usage
+from openfingym.models.meter import Left, Spent
+from openfingym.models.prices import PriceTable
 
 
 def _completion(prompt: int = 100, completion: int = 50, cost: float | None = 0.01) -> Completion:

@@ -14,7 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from openfingym.errors import ModelUnavailableError
-from openfingym.models import Completion, Message, ModelEndpoint, Usage, bounded_answers
+from openfingym.models import Completion, Message, Usage, bounded_answers
+from openfingym.models.endpoint import ModelEndpoint
 from openfingym.models.stated_usage import MOST_TOKENS
 
 from .scripted import completion

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from openfingym.errors import ModelRefusedError, ModelUnavailableError
-from openfingym.models import Completion, Message, ModelEndpoint, ModelSpec, Usage
+from openfingym.models import Completion, Message, ModelSpec, Usage
+from openfingym.models.endpoint import ModelEndpoint
 from openfingym.rollouts import Plan
 from tests.openfingym.models.conftest import HELLO, RUN, Ask
 

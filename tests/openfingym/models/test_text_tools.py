@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openfingym.models import Message, ModelEndpoint, Tool, ToolCall, ToolModel
+from openfingym.models import Message, Tool, ToolCall
+from openfingym.models.endpoint import ModelEndpoint
 from openfingym.models.testing import StandIn
-from openfingym.models.text_tools import MARKER, as_text, read_calls, write_call
+from openfingym.models.text_tools import MARKER, ToolModel, as_text, read_calls, write_call
 
 STRING = {"type": "string"}
 TOOLS = (

@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openfingym.errors import ModelRefusedError
-from openfingym.models import Completion, Message, ModelEndpoint, Tool, ToolCall, ToolModel, Usage
+from openfingym.models import Completion, Message, Tool, ToolCall, Usage
+from openfingym.models.endpoint import ModelEndpoint
 from openfingym.models.refusals import Refusal
 from openfingym.models.retrying import Transient, judge
 from openfingym.models.testing import StandIn
 from openfingym.models.testing.faults import REFUSALS, WRITTEN
-from openfingym.models.text_tools import MARKER, as_text
+from openfingym.models.text_tools import MARKER, ToolModel, as_text
 from openfingym.models.written_calls import read_written_calls
-from openfingym.trajectory import Turn
+from openfingym.trajectory.record import Turn
 
 from .conftest import HELLO, RUN
 

@@ -28,7 +28,8 @@ from openfingym.kinds import kind_of
 from openfingym.kinds.start import Given
 from openfingym.packages.build import build
 from openfingym.packages.scaffold import new_task
-from openfingym.task import Split, Task
+from openfingym.task import Task
+from openfingym.task.model import Split
 
 ROWS = 400
 

@@ -14,7 +14,8 @@ from openfingym.catalog import load_task
 from openfingym.checks import check, hidden
 from openfingym.checks.finding import silent
 from openfingym.errors import UsageError
-from openfingym.kinds import Array, kind_of
+from openfingym.kinds import kind_of
+from openfingym.kinds.material import Array
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.tapes import Drawn, Tape, choose, draw, renewal, require_renewal

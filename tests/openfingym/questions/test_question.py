@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openfingym.errors import SubmissionError, UsageError
-from openfingym.questions import Question, moment_ns, read_answer, utc_text
+from openfingym.questions import Question, moment_ns, utc_text
+from openfingym.questions.answer import read_answer
 
 ASKED = Question(
     id="rain",

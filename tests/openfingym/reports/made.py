@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from openfingym.reports.runs import FoundRuns
-from openfingym.results import RolloutResult, RunFiles, write_run
+from openfingym.results import RolloutResult
+from openfingym.results.run_folder import RunFiles, write_run
 from openfingym.trajectory.record import RecordedScore, RolloutRecord, RunTiming, StepReward, Turn
 
 RESULT = RolloutResult(

@@ -21,8 +21,9 @@ from openfingym.reports.html import render
 from openfingym.reports.report import make_report
 from openfingym.reports.rollout.pages import write_pages
 from openfingym.reports.runs import find_runs
-from openfingym.results import ISOLATION_IN_WORDS, LEAST_ISOLATED, RolloutResult, RolloutResults, read_run
+from openfingym.results import RolloutResult, read_run
 from openfingym.results.faults import fault_of
+from openfingym.results.result import ISOLATION_IN_WORDS, LEAST_ISOLATED, RolloutResults
 from tests.openfingym.reports.made import runs, scored, write
 
 OUTSIDE = scored(0.3, agent="command", isolation="outside")

@@ -11,8 +11,8 @@ import pytest
 
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import DamagedRun, FoundRuns
-from openfingym.results import RolloutResults
 from openfingym.results.notebook import ROWS
+from openfingym.results.result import RolloutResults
 from tests.openfingym.reports.made import HOSTILE, PLAYED, failed, scored
 
 

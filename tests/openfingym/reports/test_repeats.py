@@ -12,7 +12,8 @@ from scipy import stats
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.reports.cells import log_penalized
 from openfingym.reports.repeats import Samples, by_seed, difference_of, figure_of, half_width, stored_sample
-from openfingym.results import VERIFIED, read_run
+from openfingym.results import read_run
+from openfingym.results.run_folder import VERIFIED
 from tests.openfingym.reports.made import failed, scored, write
 
 SAMPLE = RelativeSample(np.random.default_rng(0).normal(0.0, 0.1, 200), 1.1, 9.0, 30)

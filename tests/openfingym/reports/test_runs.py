@@ -9,7 +9,7 @@ import pytest
 
 from openfingym.errors import UsageError
 from openfingym.reports.runs import find_runs
-from openfingym.results import FORMAT
+from openfingym.results.result import FORMAT
 from tests.openfingym.reports.made import failed, scored, write
 
 

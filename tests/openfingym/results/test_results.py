@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from openfingym.errors import StoreError
-from openfingym.results import RolloutResult, RunFiles, read_run, write_run
+from openfingym.results import RolloutResult, read_run
+from openfingym.results.run_folder import RunFiles, write_run
 from tests.openfingym.reports import made
 
 RESULT = replace(

@@ -19,7 +19,8 @@ from typing import Any
 import psutil
 
 from openfingym.agents import Agent
-from openfingym.results import RolloutResult, RunFiles, write_run
+from openfingym.results import RolloutResult
+from openfingym.results.run_folder import RunFiles, write_run
 from openfingym.rollouts import RolloutSpec
 from openfingym_verifier.child import environment
 from tests.warm_verifiers import ForkedCommand, WarmVerifiers

@@ -17,15 +17,8 @@ import pytest
 
 from openfingym.agents import Agent, resolve
 from openfingym.packages.package import BuiltPackage
-from openfingym.rollouts import (
-    LocalRollouts,
-    LocalRunner,
-    Patience,
-    RolloutEngine,
-    RolloutSettings,
-    RolloutSpec,
-    RunFolder,
-)
+from openfingym.rollouts import LocalRollouts, LocalRunner, RolloutEngine, RolloutSettings, RolloutSpec, RunFolder
+from openfingym.rollouts.engine import Patience
 from tests.openfingym.rollouts.driving import (
     NAIVE,
     Cli,

@@ -17,7 +17,8 @@ import pytest
 
 from openfingym.errors import RuntimeFailureError, StoreError, VerifierAwayError, VerifierError
 from openfingym.results import RolloutResult, read_run
-from openfingym.rollouts import Patience, RolloutEngine, RolloutSpec, RunFolder
+from openfingym.rollouts import RolloutEngine, RolloutSpec, RunFolder
+from openfingym.rollouts.engine import Patience
 from tests.openfingym.rollouts.driving import AGENT, PaperRunner, runs, spec
 
 AT_ONCE = Patience(pause_s=0.0)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from openfingym import catalog
 from openfingym.agents.llm import OneShot, Sampling
 from openfingym.errors import TaskNotFoundError, UsageError
-from openfingym.rollouts import Plan, expand, select
-from openfingym.rollouts.selection import shard
+from openfingym.rollouts import Plan, select
+from openfingym.rollouts.selection import expand, shard
 from openfingym.rollouts.spec import agent_digest
 from tests.openfingym.rollouts.driving import spec
 

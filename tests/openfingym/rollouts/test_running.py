@@ -21,6 +21,8 @@ from openfingym.results import RolloutResult
 from openfingym.rollouts import single
 from openfingym.rollouts.bounds import gate_bounds
 from openfingym.rollouts.engine import RunWatcher
+from openfingym.rollouts.preparation import Work
+from openfingym.rollouts.selection import Selection
 from openfingym_verifier.truth import load_task as load_truth
 from tests.openfingym.rollouts.driving import NAIVE, Cli, runs
 
@@ -46,7 +48,7 @@ class Listener(RunWatcher):
     def __init__(self) -> None:
         self.heard: list[tuple[object, ...]] = []
 
-    def prepared(self, selection: rollouts.Selection, work: rollouts.Work) -> None:
+    def prepared(self, selection: Selection, work: Work) -> None:
         self.heard.append(("prepared", len(work.done), len(work.missing)))
 
     def ended(self, spec: rollouts.RolloutSpec, result: RolloutResult) -> None:

@@ -20,8 +20,9 @@ from openfingym.instances import build_instance
 from openfingym.packages.package import BuiltPackage
 from openfingym.reports.runs import find_runs
 from openfingym.results import RolloutResult, read_run
-from openfingym.rollouts import Plan, RunFolder, expand, select
+from openfingym.rollouts import Plan, RunFolder, select
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.selection import expand
 from openfingym.verifiers.receipt_check import check_run
 
 TASK = "treasury-forecast"

@@ -15,7 +15,8 @@ from openfingym import rollouts
 from openfingym.agents import resolve
 from openfingym.catalog import load_task
 from openfingym.cli import cli
-from openfingym.models import Completion, CompletionTokens, Message, ModelSpec, Usage, from_function
+from openfingym.models import Completion, Message, ModelSpec, Usage, from_function
+from openfingym.models.messages import CompletionTokens
 from openfingym.packages.build import build
 from openfingym.results import RolloutResult
 from openfingym.rollouts import Plan

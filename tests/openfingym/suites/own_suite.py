@@ -9,15 +9,16 @@ from datetime import date, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.data.dataset import DatasetInfo
+from openfingym.data import DatasetInfo
 from openfingym.errors import DataError
-from openfingym.suites.breakdown import Breakdown, ShownMetric
-from openfingym.suites.suite import (
+from openfingym.suites import (
     AnswerForm,
+    Breakdown,
     Lookup,
     Observation,
     QuestionSet,
     Scalar,
+    ShownMetric,
     Suite,
     SuiteClient,
     SuiteQuestion,

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from openfingym.answers import Part, Reference, decide, pack, unpack
+from openfingym.answers import Part, Reference, decide
+from openfingym.answers.packing import pack, unpack
 from openfingym.suites.suite import UnreadableAnswerError
 from openfingym.suites.text_answers import text_form
 

@@ -9,7 +9,8 @@ import pytest
 
 from openfingym.catalog import task_folders
 from openfingym.errors import TaskError
-from openfingym.task import Task, parse_task_file
+from openfingym.task import Task
+from openfingym.task.model import parse_task_file
 
 PATH = Path("task.toml")
 DAYS = 'public_from = "2015-07-31"\nprivate_from = "2017-08-11"'

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import strategies as st
 
-from openfingym.models import Message, ModelEndpoint, Tool, Usage
+from openfingym.models import Message, Tool, Usage
+from openfingym.models.endpoint import ModelEndpoint
 from openfingym.models.testing import StandIn
-from openfingym.trajectory import (
+from openfingym.trajectory import RolloutRecord
+from openfingym.trajectory.record import (
     Generation,
     RecordedScore,
-    RolloutRecord,
     RunProvenance,
     RunTiming,
     StepReward,

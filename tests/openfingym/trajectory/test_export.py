@@ -12,16 +12,10 @@ from click.testing import CliRunner
 
 from openfingym.cli import cli
 from openfingym.errors import UsageError
-from openfingym.trajectory import (
-    RecordedScore,
-    RolloutRecord,
-    Turn,
-    from_atif,
-    from_openai,
-    messages_schema,
-    read_rollout,
-    write_rollout,
-)
+from openfingym.trajectory import RolloutRecord, from_atif, messages_schema, read_rollout
+from openfingym.trajectory.files import write_rollout
+from openfingym.trajectory.finetuning import from_openai
+from openfingym.trajectory.record import RecordedScore, Turn
 
 
 @pytest.fixture

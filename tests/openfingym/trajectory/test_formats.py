@@ -13,17 +13,10 @@ from pydantic import TypeAdapter
 
 from openfingym.errors import DataError
 from openfingym.models import Message
-from openfingym.trajectory import (
-    RecordedScore,
-    RolloutRecord,
-    ToolUse,
-    Turn,
-    from_atif,
-    from_openai,
-    to_atif,
-    to_openai,
-    to_trial,
-)
+from openfingym.trajectory import RolloutRecord, from_atif, to_atif, to_openai
+from openfingym.trajectory.finetuning import from_openai
+from openfingym.trajectory.harbor import to_trial
+from openfingym.trajectory.record import RecordedScore, ToolUse, Turn
 
 from .conftest import rollouts
 

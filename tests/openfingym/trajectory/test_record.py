@@ -14,16 +14,9 @@ from pydantic import ValidationError
 from openfingym.errors import StoreError, UsageError
 from openfingym.models import Message, ToolCall
 from openfingym.results import RolloutResult, State
-from openfingym.trajectory import (
-    RecordedScore,
-    RolloutRecord,
-    ToolUse,
-    Turn,
-    find_rollouts,
-    read_rollout,
-    rollout_schema,
-    write_rollout,
-)
+from openfingym.trajectory import RolloutRecord, find_rollouts, read_rollout, rollout_schema
+from openfingym.trajectory.files import write_rollout
+from openfingym.trajectory.record import RecordedScore, ToolUse, Turn
 
 from .conftest import rollouts
 

@@ -12,17 +12,9 @@ from hypothesis import given, settings
 
 from openfingym.errors import DataError
 from openfingym.models import Usage
-from openfingym.trajectory import (
-    Generation,
-    RolloutRecord,
-    ToolUse,
-    Turn,
-    messages_schema,
-    row_writer,
-    rows,
-    to_messages,
-    to_sharegpt,
-)
+from openfingym.trajectory import RolloutRecord, messages_schema, rows, to_messages, to_sharegpt
+from openfingym.trajectory.record import Generation, ToolUse, Turn
+from openfingym.trajectory.rows import row_writer
 
 from .conftest import rollouts
 

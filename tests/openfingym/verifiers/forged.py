@@ -11,7 +11,8 @@ from typing import Any
 from openfingym.digests import canonical_json, sha256_of_json
 from openfingym.receipts import Checkpoint, Leaf, Receipt, SigningKey
 from openfingym.receipts.merkle import leaf_hash, node_hash
-from openfingym.results import RECEIPT, RESULT, VERIFIED, RolloutResult
+from openfingym.results import RolloutResult
+from openfingym.results.run_folder import RECEIPT, RESULT, VERIFIED
 from openfingym.verifiers.receipt_check import COMMITTED, PROVEN
 from tests.openfingym.reports.made import write
 

@@ -12,7 +12,8 @@ from openfingym.errors import StoreError
 from openfingym.receipts import PublicKey, Receipt, SigningKey
 from openfingym.reports.report import make_report
 from openfingym.reports.runs import find_runs
-from openfingym.results import RECEIPT, RESULT, VERIFIED, read_run
+from openfingym.results import read_run
+from openfingym.results.run_folder import RECEIPT, RESULT, VERIFIED
 from openfingym.rollouts.run_files import note_key
 from openfingym.verifiers import known_logs
 from openfingym.verifiers.backing import Backing, backing_of, read_sound_run

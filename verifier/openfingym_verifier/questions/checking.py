@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import sha256_of_text
 from openfingym.errors import OpenFinGymError, VerifierError
-from openfingym.questions import read_answer
+from openfingym.questions.answer import read_answer
 from openfingym_verifier.questions.events import forecast_digest
 from openfingym_verifier.questions.reading import question_of
 from openfingym_verifier.questions.resolution_events import Resolution

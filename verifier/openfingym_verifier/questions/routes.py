@@ -64,7 +64,7 @@ class NewForecast(_Document):
 
     question: Annotated[str, Field(min_length=1, max_length=200)]
     answer: dict[str, Any]
-    """The answer, of the form that the question asks for; see :func:`openfingym.questions.read_answer`."""
+    """The answer, of the form that the question asks for; see :func:`openfingym.questions.answer.read_answer`."""
     agent: Annotated[str, Field(min_length=1, max_length=100)]
     version: Annotated[str, Field(max_length=100)] = ""
 

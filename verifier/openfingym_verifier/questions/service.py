@@ -8,7 +8,8 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import DataError, OpenFinGymError, SubmissionError, UsageError
-from openfingym.questions import Question, read_answer
+from openfingym.questions import Question
+from openfingym.questions.answer import read_answer
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.intake import refusal
 from openfingym_verifier.problems import Problem
@@ -34,7 +35,7 @@ from openfingym_verifier.threads import in_threads
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from openfingym.questions import Answer
+    from openfingym.questions.answer import Answer
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.questions.reading import LedgerQuestion
@@ -177,7 +178,7 @@ class QuestionService:
         Args:
             caller: the operator or the participant who sends it.
             question: id of the question that it answers.
-            answer: the answer as it was sent, JSON values; see :func:`openfingym.questions.read_answer`.
+            answer: the answer as it was sent, JSON values; see :func:`openfingym.questions.answer.read_answer`.
             agent: name of the agent that made it.
             version: version of the agent.
             idempotency_key: key under which it may be sent again; None for a request without one.

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from openfingym.errors import OpenFinGymError
-from openfingym.questions import Question, read_answer
+from openfingym.questions import Question
+from openfingym.questions.answer import read_answer
 from openfingym.questions.scoring import Scores, scores
 from openfingym_verifier.questions.reading import question_of
 from openfingym_verifier.questions.resolution_events import ForecastScore, ForecastsScored

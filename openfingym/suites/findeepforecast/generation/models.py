@@ -22,7 +22,7 @@ from openfingym.suites.findeepforecast.generation.relevance import Assessment
 from openfingym.suites.findeepforecast.generation.signals import Detected, Signal, stories
 from openfingym.suites.findeepforecast.generation.writing import ProposedQuestion
 from openfingym.suites.findeepforecast.problem import ECONOMIES, Level
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.known import Company, Document, KnownWorld
 
 Text = Annotated[str, msgspec.Meta(max_length=500)]
@@ -121,7 +121,7 @@ class ModelSignals:
 
 
 def _signals_prompt(batch: Sequence[Document]) -> str:
-    types = taxonomy()
+    types = read_taxonomy()
     macro = "\n".join(f"{event.code}: {event.name}" for event in types.macro_events.values())
     corporate = "\n".join(f"{event.number}: {event.name}" for event in types.corporate_events.values())
     return filled(prompt_text(__package__, "signals"), macro=macro, corporate=corporate, documents=shown(batch))
@@ -154,7 +154,8 @@ def _candidate(
     company = companies.get(subject)
     market = company.economy if company else subject
     level: Level = "corporate" if company else "macro"
-    kinds = taxonomy().macro_events if level == "macro" else {str(number) for number in taxonomy().corporate_events}
+    types = read_taxonomy()
+    kinds = types.macro_events if level == "macro" else {str(number) for number in types.corporate_events}
     if market not in ECONOMIES or answer.kind not in kinds:
         return "taxonomy", None
     stories_with_it = (

@@ -19,7 +19,7 @@ from openfingym.suites.findeepforecast.generation.keys import plain
 from openfingym.suites.findeepforecast.generation.protocols import DrawnProblems, Stratum, Week
 from openfingym.suites.findeepforecast.generation.sampling import by_turns, lot
 from openfingym.suites.findeepforecast.problem import ForecastEvent, ForecastProblem
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.known import Company, KnownWorld
 from openfingym.suites.findeepforecast.world.periods import month_end
 from openfingym.suites.findeepforecast.world.recorded import RecordedWorld
@@ -217,7 +217,7 @@ def _filed(
     world: RecordedWorld, event: ForecastEvent, text: str, company: Company, details: Mapping[str, str]
 ) -> _Candidate:
     """The candidate of a company's filings."""
-    subtype = taxonomy().corporate_events[int(event.kind)].name
+    subtype = read_taxonomy().corporate_events[int(event.kind)].name
     stated = {**details, "Event Type": subtype, "Authority": "SEC"}
     settled = known_after(event.by)
     return _Candidate(event, text, subtype, settled, world.rules.base_rate(event), stated, company.symbol, company)
@@ -289,9 +289,9 @@ def _moved(
         authority: name of the authority whose figures decide.
         settled: when the truth is expected to be known; None for after the last day on which it counts.
     """
-    subtype = taxonomy().macro_events[event.kind].name
+    subtype = read_taxonomy().macro_events[event.kind].name
     stated = {"Economy": event.subject, "Event Type": f"{event.kind} {subtype}", "Authority": authority}
-    grounding = taxonomy().grounding(event.subject, event.kind)
+    grounding = read_taxonomy().grounding(event.subject, event.kind)
     stated["Trigger of the taxonomy"] = "none is stated" if grounding is None else grounding.trigger
     # Exchange rates take turns by economy, everything else by the kind of its rule.
     group = event.subject if event.condition.startswith("week") else event.condition.partition(":")[0]

@@ -19,7 +19,7 @@ from openfingym.suites.findeepforecast.generation.keys import figure_key
 from openfingym.suites.findeepforecast.generation.protocols import DrawnProblems, Stratum, Week
 from openfingym.suites.findeepforecast.generation.sampling import by_turns, companies_drawn, evenly, lot
 from openfingym.suites.findeepforecast.problem import Figure, ForecastProblem, Horizon
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.known import Company, KnownWorld, MacroSeries, Scheduled
 from openfingym.suites.findeepforecast.world.periods import month_end
 
@@ -165,7 +165,7 @@ class CalendarGenerator:
 
 
 def _corporate_problem(week: Week, company: Company, report: Scheduled, metric: str) -> ForecastProblem:
-    entry, figure = taxonomy().metrics[metric], Figure(company.symbol, metric, report.period)
+    entry, figure = read_taxonomy().metrics[metric], Figure(company.symbol, metric, report.period)
     # The horizon of a report's figures is a quarter, however soon the report comes (table 16 of the paper).
     key, unit = figure_key(figure, "quarter"), entry.unit(company.currency)
     return ForecastProblem(
@@ -206,7 +206,7 @@ def _metrics(
         seed: seed of the season.
         refused: counts figures that cannot be asked for, by the reason.
     """
-    known, entries = world.metrics(company.symbol), taxonomy().metrics
+    known, entries = world.metrics(company.symbol), read_taxonomy().metrics
     categories = list(dict.fromkeys(entry.category for entry in entries.values()))
     first = (lot(seed, "category", company.economy) + turn) % len(categories)
     by_category: dict[str, list[str]] = {name: [] for name in (*categories[first:], *categories[:first])}
@@ -336,5 +336,5 @@ def _horizon(week: Week, scheduled: Scheduled) -> Horizon:
 
 def _measure(series: MacroSeries) -> Measure:
     """What the tolerance of a series follows from; an indicator that is not the paper's counts as a macro figure."""
-    indicator = taxonomy().indicators.get(series.indicator)
+    indicator = read_taxonomy().indicators.get(series.indicator)
     return "macro" if indicator is None else indicator.measure

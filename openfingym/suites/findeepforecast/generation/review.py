@@ -19,7 +19,7 @@ from openfingym.suites.findeepforecast.generation.reports import read_report
 from openfingym.suites.findeepforecast.generation.signals import settled
 from openfingym.suites.findeepforecast.generation.writing import ProposedQuestion
 from openfingym.suites.findeepforecast.problem import ECONOMIES, Horizon
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 
 RULES: Mapping[str, str] = MappingProxyType(
     {
@@ -161,7 +161,7 @@ def _is_answerable(draft: ProposedQuestion) -> bool:
 
 
 def _in_taxonomy(draft: ProposedQuestion) -> bool:
-    types = taxonomy()
+    types = read_taxonomy()
     if draft.signal.market not in ECONOMIES:
         return False
     if draft.signal.level == "macro":

@@ -13,7 +13,7 @@ from openfingym.suites.findeepforecast.generation.keys import plain
 from openfingym.suites.findeepforecast.generation.relevance import Assessment
 from openfingym.suites.findeepforecast.generation.signals import Signal
 from openfingym.suites.findeepforecast.problem import Level
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.known import Company
 from openfingym.suites.findeepforecast.world.matters import authorities, matter_named
 
@@ -119,7 +119,7 @@ def event_details(draft: ProposedQuestion, company: Company | None) -> dict[str,
         draft: the proposed question.
         company: the company that it is about; None for an economy.
     """
-    types = taxonomy()
+    types = read_taxonomy()
     if company is not None:
         return {
             "Company": company.name,
@@ -150,5 +150,5 @@ def subtype_of(level: Level, kind: str) -> str:
         level: whether the event is of a company or of an economy.
         kind: number of the corporate event type, or code of the macro taxonomy.
     """
-    types = taxonomy()
+    types = read_taxonomy()
     return types.corporate_events[int(kind)].name if level == "corporate" else types.macro_events[kind].name

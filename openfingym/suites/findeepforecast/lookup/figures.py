@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from openfingym.suites.calls import BadCallError
 from openfingym.suites.findeepforecast.lookup.world import MOST_ROWS, PLACES, SearchedWorld, day_of
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.lookups import like, near, none_such, plain
 
 DEFAULT_PERIODS = 12
@@ -97,7 +97,7 @@ def history(searched: SearchedWorld, arguments: Mapping[str, object]) -> object:
         if measure is None:
             return {**_company(searched, subject), "measures": metrics}
         chosen = _metric(str(measure), metrics, subject)
-        unit = taxonomy().metric(chosen).unit(searched.companies[subject].currency)
+        unit = read_taxonomy().metric(chosen).unit(searched.companies[subject].currency)
         about = {"symbol": subject, "unit": unit}
     limit = periods if isinstance(periods, int) else DEFAULT_PERIODS
     rows = [

@@ -15,7 +15,7 @@ from openfingym.suites.findeepforecast.taxonomy.entries import (
     SeriesEntry,
 )
 from openfingym.suites.findeepforecast.taxonomy.formulas import Formula, Reported
-from openfingym.suites.findeepforecast.taxonomy.loading import Taxonomy, read_groundings, taxonomy
+from openfingym.suites.findeepforecast.taxonomy.loading import Taxonomy, read_groundings, read_taxonomy
 
 __all__ = [
     "Clause",
@@ -29,5 +29,5 @@ __all__ = [
     "SeriesEntry",
     "Taxonomy",
     "read_groundings",
-    "taxonomy",
+    "read_taxonomy",
 ]

@@ -165,7 +165,7 @@ def _overlap(old: Grounding, new: Grounding) -> bool:
 
 
 @functools.cache
-def taxonomy() -> Taxonomy:
+def read_taxonomy() -> Taxonomy:
     """The taxonomies of the paper, read once a process."""
     formulas = _formulas()
     indicators = {row["indicator"]: _indicator(row) for row in _rows("macro_indicators")}

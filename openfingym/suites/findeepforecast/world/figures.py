@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.reports import QuarterlyReport
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _rows(
         places = np.flatnonzero(~np.isnan(own))
         part = pd.DataFrame({name: column[places] for name, column in columns.items()})
         part["item"], part["value"], part["known_at"] = item, own[places], times[places]
-        part["unit"] = part.pop("currency").map(taxonomy().metric(item).unit)
+        part["unit"] = part.pop("currency").map(read_taxonomy().metric(item).unit)
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.macro import Release, closed_day
 from openfingym.suites.findeepforecast.world.periods import MONTHS, label
 from openfingym.suites.findeepforecast.world.reports import QuarterlyReport, utc_time
@@ -154,7 +154,7 @@ def _report_text(report: QuarterlyReport, figures: Mapping[str, Floats]) -> str:
     for item in ITEMS_IN_TEXT:
         if item not in figures or np.isnan(figures[item][place]):
             continue
-        unit = taxonomy().metric(item).unit(firm.economy.currency)
+        unit = read_taxonomy().metric(item).unit(firm.economy.currency)
         decimals = 2 if item.startswith("EPS") else 1
         text = f"{item}: {_number(float(figures[item][place]), decimals)} {unit}"
         # Quarter 0 of the books has no report, so nothing is compared with it.

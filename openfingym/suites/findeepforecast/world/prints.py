@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.taxonomy.formulas import DAYS_A_QUARTER
 from openfingym.suites.findeepforecast.world.periods import month_end
 from openfingym.vault import Vault
@@ -184,7 +184,7 @@ def computed(prints: SubjectPrints, metric: str, period: date, until: int) -> tu
         newest = max(newest, vintage[1])
         return vintage[0]
 
-    value = taxonomy().computed(metric, reported, DAYS_A_QUARTER)
+    value = read_taxonomy().computed(metric, reported, DAYS_A_QUARTER)
     return None if value is None else (value, newest)
 
 

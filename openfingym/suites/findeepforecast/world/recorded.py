@@ -17,7 +17,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.known import (
     Company,
     Document,
@@ -105,7 +105,9 @@ class RecordedWorld:
         if year_before is not None and year_before is not reports.all[0]:
             models.append(year_before)
         return [
-            name for name in taxonomy().metrics if all(reports.value(name, report) is not None for report in models)
+            name
+            for name in read_taxonomy().metrics
+            if all(reports.value(name, report) is not None for report in models)
         ]
 
     def releases(self, begin: datetime, end: datetime) -> Sequence[Scheduled]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property
 
-from openfingym.suites.findeepforecast.taxonomy import Formula, taxonomy
+from openfingym.suites.findeepforecast.taxonomy import Formula, read_taxonomy
 from openfingym.suites.findeepforecast.taxonomy.formulas import read_formula
 from openfingym.suites.findeepforecast.world.periods import month_end, new_york_midnight
 from openfingym.suites.findeepforecast.world.recorded_rows import Filing, ReportedFact
@@ -275,7 +275,7 @@ def _key(fact: ReportedFact) -> tuple[str, str, date | None, date]:
 
 def _formula(metric: str) -> Formula | None:
     """The formula of a metric or of an input; None if it has none."""
-    entry = taxonomy().metrics.get(metric) or taxonomy().inputs.get(metric)
+    entry = read_taxonomy().metrics.get(metric) or read_taxonomy().inputs.get(metric)
     return _OWN_FORMULAS.get(metric) or (None if entry is None else entry.formula)
 
 

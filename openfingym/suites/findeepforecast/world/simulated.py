@@ -9,7 +9,7 @@ from functools import cached_property
 
 from openfingym.errors import UsageError
 from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.known import (
     Company,
     Document,
@@ -80,7 +80,9 @@ class SimulatedWorld:
         periods = self._prints.periods(symbol)
         if not periods:
             return []
-        return [name for name in taxonomy().metrics if self._prints.computed(symbol, name, periods[-1]) is not None]
+        return [
+            name for name in read_taxonomy().metrics if self._prints.computed(symbol, name, periods[-1]) is not None
+        ]
 
     def releases(self, begin: datetime, end: datetime) -> Sequence[Scheduled]:
         """Scheduled releases of macro series in [begin, end), by time."""
@@ -185,7 +187,7 @@ class SimulatedWorld:
             source = "" if series is None else self._authorities[figure.subject]
         else:
             # Raises if there is no such metric.
-            taxonomy().metric(figure.measure)
+            read_taxonomy().metric(figure.measure)
             known = self._prints.computed(figure.subject, figure.measure, figure.period, latest=latest)
             company = self._companies.get(figure.subject)
             source = f"report of {company.name if company else figure.subject}"

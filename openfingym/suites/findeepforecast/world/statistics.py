@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.size import BY_CODE
 
 WORLD = "GLOBAL"
@@ -117,7 +117,7 @@ _LAGS = {
 
 def statistics() -> tuple[SimulatedStatistic, ...]:
     """The series, in the order of the taxonomy."""
-    return tuple(_statistic(entry.id, entry.indicator.name, entry.economy) for entry in taxonomy().series.values())
+    return tuple(_statistic(entry.id, entry.indicator.name, entry.economy) for entry in read_taxonomy().series.values())
 
 
 def _statistic(name: str, indicator: str, economy: str) -> SimulatedStatistic:

@@ -17,7 +17,8 @@ from openfingym.agents.llm.conversation_runner import ConversationRunner
 from openfingym.agents.llm.launching import ModelSetup, RolloutResources, play_rollout, with_defaults
 from openfingym.agents.llm.playing import PlayedConversation
 from openfingym.catalog import load_task
-from openfingym.models import Allowance, LanguageModel, ModelSpec, PriceTable
+from openfingym.models import Allowance, LanguageModel, ModelSpec
+from openfingym.models.prices import PriceTable
 from openfingym.packages.build import build
 from openfingym.results import RolloutResult
 from openfingym.rollouts.bounds import limits_of

@@ -21,7 +21,8 @@ from openfingym.agents.llm.playing import PlayedConversation
 from openfingym.agents.llm.prompts import for_task
 from openfingym.cli import cli
 from openfingym.errors import UsageError
-from openfingym.models import Completion, Message, PriceTable, Tool, ToolCall, Usage
+from openfingym.models import Completion, Message, Tool, ToolCall, Usage
+from openfingym.models.prices import PriceTable
 
 from .conftest import Play
 

@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from openfingym.data.sources import Cache, Client, ClientPolicy
+from openfingym.data.sources import Cache, Client
+from openfingym.data.sources.transport import ClientPolicy
 
 
 @dataclass

@@ -10,8 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from openfingym.data.sources import BinanceArchive, BinanceRest, NotPublishedError, SourceRequest, silent
-from openfingym.data.sources.binance_archive import months, read_checksum
+from openfingym.data.sources import NotPublishedError, SourceRequest, silent
+from openfingym.data.sources.binance_archive import BinanceArchive, months, read_checksum
+from openfingym.data.sources.binance_rest import BinanceRest
 from openfingym.data.sources.klines import COLUMNS, read_csv
 from openfingym.errors import DataError, UsageError
 

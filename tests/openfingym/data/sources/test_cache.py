@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from openfingym.data.sources import Cache, OfflineError, terminal_progress
-from openfingym.data.sources.progress import silent
+from openfingym.data.sources import Cache, OfflineError
+from openfingym.data.sources.progress import silent, terminal_progress
 from openfingym.errors import DataError, StoreError
 
 OLD, NEW = b"time,a\n2024-01-01,1\n", b"time,a\n2024-01-01,2\n"

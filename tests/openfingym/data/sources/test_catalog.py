@@ -13,21 +13,11 @@ import numpy as np
 import pytest
 
 import openfingym.data.sources
-from openfingym.data.sources import (
-    PULLABLE,
-    SOURCES,
-    DataProvenance,
-    OfflineError,
-    SourceRequest,
-    Table,
-    find_pull,
-    last_pull,
-    pull,
-    read_table,
-    records,
-)
+from openfingym.data.sources import SOURCES, OfflineError, SourceRequest, Table
+from openfingym.data.sources.catalog import PULLABLE, find_pull, last_pull, pull
 from openfingym.data.sources.expected import require_expected
-from openfingym.data.sources.table import join, stack
+from openfingym.data.sources.record import read_table, records
+from openfingym.data.sources.table import DataProvenance, join, stack
 from openfingym.errors import DataError, UsageError
 
 FROM = DataProvenance("here", "us", "CC0-1.0", "test", ())

@@ -5,8 +5,8 @@ import tarfile
 
 import pytest
 
-from openfingym.data.sources import Cert, SourceRequest, silent
-from openfingym.data.sources.cert import FEATURES
+from openfingym.data.sources import SourceRequest, silent
+from openfingym.data.sources.cert import FEATURES, Cert
 from openfingym.errors import DataError
 
 EMAIL = """id,date,user,pc,to,cc,bcc,from,size,attachments,content

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from openfingym.data.pulled import pulled_panel
-from openfingym.data.pulled_bars import pulled_bars
-from openfingym.data.sources import CorporateAction, adjusted_prices
+from openfingym.data.sources import adjusted_prices
 from openfingym.data.sources.consistency import cash_by_row, require_consistent, row_of
+from openfingym.data.sources.table import CorporateAction
+from openfingym.data.vendor_bars import pulled_bars
 from openfingym.errors import DataError
 from tests.openfingym.data.sources.test_pulled import chart
 from tests.openfingym.data.sources.test_pulled_bars import bars_of_yahoo, pulled

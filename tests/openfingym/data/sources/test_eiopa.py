@@ -7,8 +7,8 @@ from datetime import date
 import numpy as np
 import pytest
 
-from openfingym.data.sources import Eiopa, SourceRequest, silent
-from openfingym.data.sources.eiopa import PAGES, read_curves, read_links
+from openfingym.data.sources import SourceRequest, silent
+from openfingym.data.sources.eiopa import PAGES, Eiopa, read_curves, read_links
 from openfingym.errors import DataError, UsageError
 
 openpyxl = pytest.importorskip("openpyxl")

@@ -18,7 +18,8 @@ import scipy.sparse
 from openfingym.data.graphs import Graph, SparseRows
 from openfingym.data.graphs.table import attributed_graph
 from openfingym.data.loaded_graphs import PUBLISHED
-from openfingym.data.sources import PULLABLE, SOURCES, Dblp, SourceRequest, silent
+from openfingym.data.sources import SOURCES, SourceRequest, silent
+from openfingym.data.sources.catalog import PULLABLE
 from openfingym.data.sources.graph_files import feature_matrix, read_npy, read_npz, simple_edges
 from openfingym.data.sources.graph_layouts import (
     FRAUD_YELP,
@@ -31,6 +32,7 @@ from openfingym.data.sources.graph_layouts import (
     graph_from_mat,
 )
 from openfingym.data.sources.graph_sizes import GraphSize
+from openfingym.data.sources.graph_sources import Dblp
 from openfingym.errors import DataError, UsageError
 
 N = 40

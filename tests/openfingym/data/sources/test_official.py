@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from openfingym.data.sources import Ecb, Fred, NotPublishedError, SourceRequest, Treasury, silent
-from openfingym.data.sources.ecb import read_history
-from openfingym.data.sources.fred import read_series
-from openfingym.data.sources.treasury import TENORS, read_year
+from openfingym.data.sources import NotPublishedError, SourceRequest, silent
+from openfingym.data.sources.ecb import Ecb, read_history
+from openfingym.data.sources.fred import Fred, read_series
+from openfingym.data.sources.treasury import TENORS, Treasury, read_year
 from openfingym.errors import DataError, UsageError
 
 # ---- Treasury

@@ -17,7 +17,8 @@ from openfingym.data.loaded_graphs import PUBLISHED, load_graph
 from openfingym.data.processes import process_sets
 from openfingym.data.pulled import pulled_panel
 from openfingym.data.questions import QUESTION_SETS
-from openfingym.data.sources import PULLABLE, SOURCES, Cache, last_pull
+from openfingym.data.sources import SOURCES, Cache
+from openfingym.data.sources.catalog import PULLABLE, last_pull
 from openfingym.errors import DataError
 
 PATH = "/resource-center/data-chart-center/interest-rates/daily-treasury-rates.csv"

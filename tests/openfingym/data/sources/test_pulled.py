@@ -12,7 +12,8 @@ import pytest
 from openfingym.data.curves import simulated_curves
 from openfingym.data.pulled import pull_command, pulled_curves, pulled_panel
 from openfingym.data.recipe import to_values
-from openfingym.data.sources import adjusted_prices, pull
+from openfingym.data.sources import adjusted_prices
+from openfingym.data.sources.catalog import pull
 from openfingym.errors import DataError, TaskError
 
 DAYS = [date(2020, 8, 27), date(2020, 8, 28), date(2020, 8, 31), date(2020, 9, 1)]

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from openfingym.catalog import load_task
 from openfingym.checks.check import check_task
 from openfingym.cli import cli
-from openfingym.data.pulled_bars import pulled_bars
-from openfingym.data.sources import Cache, pull
+from openfingym.data.sources import Cache
+from openfingym.data.sources.catalog import pull
+from openfingym.data.vendor_bars import pulled_bars
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds import trading
 from tests.openfingym.data.sources.test_pulled import DAYS, DIVIDEND, SPLIT, archived, chart, klines

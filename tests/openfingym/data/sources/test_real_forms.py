@@ -17,7 +17,8 @@ from openfingym.cli import cli
 from openfingym.data.curves import simulated_curves
 from openfingym.data.indicators import WARM_UP, macd, rsi
 from openfingym.data.months import month_ends
-from openfingym.data.sources import PULLABLE, SOURCES, pull
+from openfingym.data.sources import SOURCES
+from openfingym.data.sources.catalog import PULLABLE, pull
 from openfingym.data.sources.eiopa import PAGES
 from openfingym.errors import DataError, TaskError
 from openfingym.kinds import kind_of

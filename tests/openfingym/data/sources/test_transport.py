@@ -8,7 +8,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from openfingym.data.sources import Client, ClientPolicy, NotPublishedError, OfflineError
+from openfingym.data.sources import Client, NotPublishedError, OfflineError
+from openfingym.data.sources.transport import ClientPolicy
 from openfingym.data.sources.wire import check_body
 from openfingym.errors import DataError
 

@@ -6,17 +6,10 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from openfingym.data.sources import (
-    CorporateAction,
-    NotPublishedError,
-    SourceRequest,
-    Yahoo,
-    adjusted_prices,
-    raw_prices,
-    silent,
-    split_adjusted,
-    split_factors,
-)
+from openfingym.data.sources import NotPublishedError, SourceRequest, adjusted_prices, raw_prices, silent
+from openfingym.data.sources.adjust import split_adjusted, split_factors
+from openfingym.data.sources.table import CorporateAction
+from openfingym.data.sources.yahoo import Yahoo
 from openfingym.errors import DataError, UsageError
 
 PATH = "/v8/finance/chart/AAPL"

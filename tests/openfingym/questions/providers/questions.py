@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from openfingym.questions import Form, Question, moment_ns
+from openfingym.questions import Question, moment_ns
+from openfingym.questions.question import Form
 
 HOUR = 3600 * 10**9
 DAY = 24 * HOUR

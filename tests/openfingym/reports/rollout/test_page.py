@@ -25,7 +25,8 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.reports.rollout.page import render
 from openfingym.reports.rollout.pages import page_names, write_pages
 from openfingym.reports.rollout.texts import COLOURED, LONGEST, text_block, text_blocks
-from openfingym.results import RunFiles, read_run, write_run
+from openfingym.results import read_run
+from openfingym.results.run_folder import RunFiles, write_run
 from openfingym.trajectory.record import Generation, StepReward, ToolUse, Turn
 from tests.openfingym.reports.browser import opened
 from tests.openfingym.reports.made import PLAYED, failed, record_of, scored

@@ -24,7 +24,8 @@ from openfingym.reports.charts import BOX, COLUMNS, Line, Scale, TimeAxis, histo
 from openfingym.reports.trading.account_charts import MARKERS, SYMBOLS
 from openfingym.reports.trading.tearsheet import Heading, render
 from openfingym.reports.trading.trace import Chain, EpisodeTrace
-from openfingym.results import RolloutResult, RunFiles, write_run
+from openfingym.results import RolloutResult
+from openfingym.results.run_folder import RunFiles, write_run
 from openfingym.trading.orders import Event, EventKind, Reason
 from tests.openfingym.reports.browser import opened
 from tests.openfingym.reports.made import scored

@@ -20,7 +20,7 @@ from openfingym.suites.findeepforecast.generation.review import RULES, broken_ru
 from openfingym.suites.findeepforecast.generation.signals import RuleSignals
 from openfingym.suites.findeepforecast.generation.writing import ProposedQuestion
 from openfingym.suites.findeepforecast.problem import ForecastEvent, ForecastProblem
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.known import Document
 from openfingym.suites.findeepforecast.world.matters import matters
 from openfingym.suites.findeepforecast.world.stories import story_frames
@@ -39,7 +39,7 @@ def draft(stories: StoryWorld) -> ProposedQuestion:
 
 def test_every_type_of_the_taxonomy_has_a_matter() -> None:
     found = {one.kind for one in matters()}
-    assert found == set(taxonomy().macro_events) | {str(number) for number in taxonomy().corporate_events}
+    assert found == set(read_taxonomy().macro_events) | {str(number) for number in read_taxonomy().corporate_events}
     assert len({one.phrase for one in matters()}) == len(matters())
 
 

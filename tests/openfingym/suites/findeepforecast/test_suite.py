@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from openfingym.answers import decide, pack
+from openfingym.answers import decide
+from openfingym.answers.packing import pack
 from openfingym.digests import sha256_of_json
 from openfingym.metrics.words import decided_accuracy, forecast_brier, grouped_accuracy
 from openfingym.models.messages import Message

@@ -9,14 +9,14 @@ import pytest
 from openfingym.errors import DataError, UsageError
 from openfingym.questions.question import TOLERANCES
 from openfingym.suites.findeepforecast.problem import ECONOMIES
-from openfingym.suites.findeepforecast.taxonomy import Clause, Grounding, read_groundings, taxonomy
+from openfingym.suites.findeepforecast.taxonomy import Clause, Grounding, read_groundings, read_taxonomy
 from openfingym.suites.findeepforecast.taxonomy.formulas import read_formula
 
 PAPER = date(2025, 10, 27)
 
 
 def test_it_has_what_the_paper_counts():
-    found = taxonomy()
+    found = read_taxonomy()
     assert len(found.indicators) == 14
     assert len(found.series) == 96
     assert Counter(one.economy for one in found.series.values())["GLOBAL"] == 2
@@ -34,7 +34,7 @@ def test_it_has_what_the_paper_counts():
 
 
 def test_every_metric_has_a_unit_a_tolerance_and_where_no_report_says_it_a_formula():
-    found = taxonomy()
+    found = read_taxonomy()
     for metric in found.metrics.values():
         assert metric.tolerance == TOLERANCES[metric.measure]
         assert "EUR" in metric.unit("EUR") or metric.unit_class in {"percent", "ratio", "days"}
@@ -92,13 +92,13 @@ BY_HAND = {
 
 @pytest.mark.parametrize("metric", BY_HAND)
 def test_formulas_compute_what_a_person_does(metric):
-    found = taxonomy().computed(metric, lambda item, back: REPORT.get((item, back)))
+    found = read_taxonomy().computed(metric, lambda item, back: REPORT.get((item, back)))
     assert found == (BY_HAND[metric] if BY_HAND[metric] is None else pytest.approx(BY_HAND[metric]))
 
 
 def test_a_report_counts_before_a_formula():
     stated = {**REPORT, ("EBITDA", 0): 210.0}
-    assert taxonomy().computed("EBITDA Margin", lambda item, back: stated.get((item, back))) == pytest.approx(17.5)
+    assert read_taxonomy().computed("EBITDA Margin", lambda item, back: stated.get((item, back))) == pytest.approx(17.5)
 
 
 @pytest.mark.parametrize("text", ["[Revenue", "[A] +", "[A] [B]", "(1 + [A]", "average(3)", "sum([A])", "[A] ** 2", ""])
@@ -108,7 +108,7 @@ def test_what_is_no_formula_is_refused(text):
 
 
 def test_seven_economies_are_grounded_and_hong_kong_is_stated_as_missing():
-    found = taxonomy()
+    found = read_taxonomy()
     for economy in ECONOMIES:
         grounded = [found.grounding(economy, code, PAPER) for code in found.macro_events]
         assert all(grounded) if economy != "HK" else not any(grounded)
@@ -126,7 +126,7 @@ def grounding(**changed):
 
 
 def test_economies_and_events_are_added_and_triggers_recalibrated_without_touching_level_1():
-    old = taxonomy()
+    old = read_taxonomy()
     new = old.extended(
         [grounding(), grounding(economy="US"), grounding(economy="US", code="G2", event="Digital currency")]
     )

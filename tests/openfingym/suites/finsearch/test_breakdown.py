@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from openfingym.answers import WIDTH, Part, Reference, pack
+from openfingym.answers import Part, Reference
+from openfingym.answers.packing import WIDTH, pack
 from openfingym.suites.breakdown import AnsweredCall
 from openfingym.suites.finsearch.breakdown import failure_modes, finsearch_breakdown
 from openfingym.suites.suite import SuiteQuestion

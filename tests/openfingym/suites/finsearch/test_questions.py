@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from openfingym.answers import decide, unpack
+from openfingym.answers import decide
 from openfingym.answers.guide import lint
+from openfingym.answers.packing import unpack
 from openfingym.cli import cli
 from openfingym.suites.finsearch.questions.composition import COMPOSITION, TURN, compose
 from openfingym.suites.finsearch.questions.drawing import SkipError

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from openfingym.envs.making import make
 from openfingym.errors import TaskNotFoundError
-from openfingym.instances import COUNT
+from openfingym.instances import INSTANCE_COUNT
 from openfingym.training.openenv.served import Served
 from openfingym.training.openenv.serving import SESSIONS, application
 from openfingym.training.openenv.wire import MAX_FRAME
@@ -83,7 +83,7 @@ def test_an_episode_is_the_one_of_the_environment(server: Server) -> None:
             assert done == (terminated or truncated)
         assert told["observation"]["info"]["terminated"] is False
         state = asked(socket, {"type": "state"})
-        chosen = {"task": TASK, "split": "train", "index": 5 % COUNT}
+        chosen = {"task": TASK, "split": "train", "index": 5 % INSTANCE_COUNT}
         assert state == {"type": "state", "data": {"episode_id": "mine", "step_count": steps, **chosen}}
         assert code(asked(socket, STEP)) == "EXECUTION_ERROR"  # it is over
         assert asked(socket, RESET)["type"] == "observation"
@@ -296,9 +296,9 @@ def test_every_route(server: Server) -> None:
     assert http.get("/nobody/splits").status_code == 404
     tasks = http.post(f"/{TASK}/tasks", json={"split": "train"}).json()
     assert tasks["env_name"] == TASK
-    assert len(tasks["tasks"]) == COUNT
-    assert http.post(f"/{TASK}/num_tasks", json={"split": "train"}).json() == {"num_tasks": COUNT}
-    assert http.post(f"/{TASK}/task", json={"split": "train", "index": COUNT}).status_code == 400
+    assert len(tasks["tasks"]) == INSTANCE_COUNT
+    assert http.post(f"/{TASK}/num_tasks", json={"split": "train"}).json() == {"num_tasks": INSTANCE_COUNT}
+    assert http.post(f"/{TASK}/task", json={"split": "train", "index": INSTANCE_COUNT}).status_code == 400
     assert http.post(f"/{TASK}/task", json={"split": "train", "index": -1}).status_code == 400
     assert http.post(f"/{TASK}/task", json={"split": "train", "index": "1"}).status_code == 422
     assert http.post(f"/{TASK}/task", json={"split": "test", "index": 0}).status_code == 404

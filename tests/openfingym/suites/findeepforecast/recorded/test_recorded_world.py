@@ -13,7 +13,7 @@ import pytest
 from openfingym.errors import UsageError
 from openfingym.questions.question import moment_ns
 from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.truth.first_print import RecordedTruth
 from openfingym.suites.findeepforecast.world.recorded import RecordedWorld
 from openfingym.suites.findeepforecast.world.recorded_rows import rows_of
@@ -98,7 +98,7 @@ def test_first_prints_are_those_that_pandas_finds_in_the_raw_facts(later: Record
                         wanted = both.value - both.value_before
                         differenced += len(wanted)
                 expected = None if wanted.empty else wanted.iloc[0] / mapped.scale
-                if expected is None and taxonomy().metric(metric).formula is not None:
+                if expected is None and read_taxonomy().metric(metric).formula is not None:
                     continue  # computed from others then
                 assert value(later, symbol, metric, end.date()) == pytest.approx(expected), (symbol, metric, end)
                 compared += expected is not None
@@ -222,7 +222,9 @@ def test_answers_equal_those_on_a_vault_without_what_came_later(vault: Vault, tm
 def calls(draw: random.Random, time: datetime) -> Iterator[Callable[[RecordedWorld], object]]:
     """Random calls of everything that a world answers, about what was known and what was not."""
     symbols, series = sorted({one.symbol for one in issuers()}), sorted(series_lines())
-    metrics = [name for name in taxonomy().metrics if name in metric_concepts() or taxonomy().metrics[name].formula]
+    metrics = [
+        name for name in read_taxonomy().metrics if name in metric_concepts() or read_taxonomy().metrics[name].formula
+    ]
     yield lambda world: (world.companies(), world.series())
     for _ in range(CALLS):
         symbol, line, metric = draw.choice(symbols), draw.choice(series), draw.choice(metrics)
@@ -261,7 +263,7 @@ def _month_end(day: date) -> date:
 def test_every_concept_of_the_table_is_filed_by_somebody(facts: pd.DataFrame) -> None:
     filed = set(facts.concept)
     assert {part for one in metric_concepts().values() for parts in one.alternatives for part in parts} <= filed
-    assert set(metric_concepts()) <= {*taxonomy().metrics, *taxonomy().inputs}
+    assert set(metric_concepts()) <= {*read_taxonomy().metrics, *read_taxonomy().inputs}
 
 
 def test_companies_are_called_as_on_the_day(vault: Vault) -> None:

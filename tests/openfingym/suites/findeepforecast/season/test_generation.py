@@ -24,7 +24,7 @@ from openfingym.suites.findeepforecast.generation.recurrent import CalendarGener
 from openfingym.suites.findeepforecast.generation.sampling import companies_drawn, shares
 from openfingym.suites.findeepforecast.generation.season import Generated, SeasonPlan, compose, counted
 from openfingym.suites.findeepforecast.problem import Figure, ForecastProblem
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.known import KnownWorld
 from openfingym.suites.findeepforecast.world.opening import open_world, vault_name
 from openfingym.vault import Vault
@@ -141,7 +141,7 @@ def test_at_most_thirty_percent_of_the_companies_and_all_categories_in_turns(smo
             assert len(asked) == companies_drawn(count, 0.3)
         for symbol in {problem.about.subject for problem in corporate}:
             metrics = [problem.subtype for problem in corporate if problem.about.subject == symbol]
-            categories = Counter(taxonomy().metrics[metric].category for metric in metrics)
+            categories = Counter(read_taxonomy().metrics[metric].category for metric in metrics)
             assert max(categories.values()) - min(categories.values()) <= 1
             assert all(problem.horizon == "quarter" for problem in corporate)
 

@@ -14,7 +14,7 @@ import pytest
 
 from openfingym.errors import UsageError
 from openfingym.suites.findeepforecast.problem import Figure, ForecastEvent
-from openfingym.suites.findeepforecast.taxonomy import taxonomy
+from openfingym.suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym.suites.findeepforecast.world.building import findeepforecast_vault
 from openfingym.suites.findeepforecast.world.roster import listed
 from openfingym.suites.findeepforecast.world.simulated import SimulatedWorld
@@ -111,7 +111,7 @@ def test_every_metric_is_of_some_company(vault):
     world = SimulatedWorld(vault, SEASON)
     found = {metric for company in world.companies() for metric in world.metrics(company.symbol)}
     # Few companies have discontinued a business, or preferred stock.
-    assert set(taxonomy().metrics) - found <= {"Discontinued Operations", "Preferred Stock", "Extraordinary Items"}
+    assert set(read_taxonomy().metrics) - found <= {"Discontinued Operations", "Preferred Stock", "Extraordinary Items"}
 
 
 def test_offices_publish_at_their_own_hour_whatever_clocks_do(vault):
@@ -231,7 +231,7 @@ def call(world, draw, subjects, stories):
     day = date(2025, 6, 1) + timedelta(days=draw.randrange(260))
     begin = world.as_of + timedelta(days=draw.randrange(-40, 40))
     end = begin + timedelta(days=draw.randrange(1, 20))
-    symbol, metric = draw.choice(symbols), draw.choice([*taxonomy().metrics])
+    symbol, metric = draw.choice(symbols), draw.choice([*read_taxonomy().metrics])
     figure = draw.choice(
         [
             Figure(draw.choice(series), "level", day),
@@ -257,7 +257,7 @@ def call(world, draw, subjects, stories):
 
 
 def test_answers_are_those_of_a_vault_without_the_future(vault, tmp_path):
-    series = [*taxonomy().series]
+    series = [*read_taxonomy().series]
     symbols = [str(row["symbol"]) for row in vault.as_of(END).rows("companies")]
     stories = [str(row["story"]) for row in vault.as_of(END).rows("rulings")]
     cut = datetime(2025, 11, 20, 12, tzinfo=UTC)

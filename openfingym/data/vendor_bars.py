@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from openfingym.data.bars import Bars
     from openfingym.data.dataset import DatasetInfo
-    from openfingym.data.sources import Cache, PullRecord, Table
+    from openfingym.data.sources import Cache, Table
+    from openfingym.data.sources.record import PullRecord
 
 WITH_BARS = frozenset({"yahoo", "binance-archive", "binance-rest"})
 """Sources that publish bars."""
@@ -50,7 +51,7 @@ def pulled_bars(
 
     Args:
         source: ``yahoo``, ``binance-archive``, ``binance-rest``, or a dataset of
-            :data:`~openfingym.data.sources.PULLABLE` that comes from one of them.
+            :data:`~openfingym.data.sources.catalog.PULLABLE` that comes from one of them.
         symbols: instruments wanted, by the source's names; all that the pull has if empty.
         names: what to call the instruments, one name each; the source's own names if empty.
         interval: length of a bar, such as ``1h``, if ``source`` is no named dataset; a day if None.
