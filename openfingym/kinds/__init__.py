@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.kinds.kind import Kind
-from openfingym.kinds.material import Brief, Fold, Material, Reader
+from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
 from openfingym.kinds.sequential import SequentialKind
 from openfingym.lazy import names_of
 from openfingym.task.known_kinds import entry_of, known_kinds, load_kind, register_contract
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KINDS",
     "SHOWN",
+    "Array",
     "Brief",
     "Fold",
     "ForecastContract",

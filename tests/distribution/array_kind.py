@@ -36,7 +36,7 @@ class ArrayKind(ForecastKind):
     contract = ArrayContract
     load_test = ("test_inputs",)
     interface = "interface.py"
-    environment = "openfingym.envs.batch:BatchEnv"
+    environment = "openfingym.envs:BatchEnv"
     naive_program = """import interface
 
 print(interface.submit(interface.load_test_inputs()[:, -1:].repeat(interface.SUBMISSION_SHAPE[1], axis=1) * 0.0))

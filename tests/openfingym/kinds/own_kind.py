@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from openfingym.data import recipe
+from openfingym.data import Windows, cut
 from openfingym.envs import WalkEnv
-from openfingym.kinds import Brief, Fold, Material, PanelKind, Reader, Start, hidden_until_due, walk_usage
-from openfingym.kinds.material import Array
+from openfingym.kinds import Array, Brief, Fold, Material, PanelKind, Reader, Start, hidden_until_due, walk_usage
 from openfingym.metrics import Truth
 from openfingym.task import Contract, Family, PositiveInt
 
@@ -137,10 +136,10 @@ interface.predict_each(lambda inputs: inputs[:, -1:])
             walk_usage(material),
         )
 
-    def _cut(self, task: Task, source: Panel) -> recipe.Windows:
+    def _cut(self, task: Task, source: Panel) -> Windows:
         contract = task.spec.contract
         assert isinstance(contract, HighsContract)
-        return recipe.cut(
+        return cut(
             source.values, source.times, split=task.spec.rows, lookback=contract.lookback, horizon=contract.horizon
         )
 
