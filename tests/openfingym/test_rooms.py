@@ -10,7 +10,7 @@ from pathlib import Path
 
 LIBRARY = Path(__file__).resolve().parents[2] / "openfingym"
 CONTRIBUTING = LIBRARY.parent / "CONTRIBUTING.md"
-ENTRANCES = ("__init__", "__main__")
+ENTRIES = ("__init__", "__main__")
 """Modules by which one enters; they may import anything, and the rooms nothing of them."""
 LOOSE = 14
 """Modules that may stand outside any folder."""
@@ -24,7 +24,7 @@ def listed() -> list[str]:
 
 def rooms() -> set[str]:
     folders = {path.name for path in LIBRARY.iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    return (folders | {path.stem for path in LIBRARY.glob("*.py")}) - set(ENTRANCES)
+    return (folders | {path.stem for path in LIBRARY.glob("*.py")}) - set(ENTRIES)
 
 
 @cache
@@ -66,7 +66,7 @@ def test_a_room_imports_only_those_above_it() -> None:
     wrong = [
         text
         for (here, there), text in arrows().items()
-        if here not in ENTRANCES and not place.get(there, 99) < place[here]
+        if here not in ENTRIES and not place.get(there, 99) < place[here]
     ]
     assert wrong == []
 
