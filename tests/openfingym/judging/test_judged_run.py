@@ -148,7 +148,9 @@ class Package:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with runs in it, all of one package, which are sound."""
-    sound = SimpleNamespace(rollout_id="r", agent="a", model="m", state="scored", task="t", task_digest="d")
+    sound = SimpleNamespace(
+        rollout_id="r", agent="a", model="m", state="scored", task="t", task_digest="d", tape="given"
+    )
     monkeypatch.setattr(
         recorded, "read_sound_run", lambda folder: SimpleNamespace(**{**vars(sound), "rollout_id": folder.name})
     )
@@ -213,7 +215,7 @@ def test_what_cannot_be_read_is_an_error_and_no_answers(runs: Path, monkeypatch:
     monkeypatch.setattr(
         recorded,
         "read_sound_run",
-        lambda _folder: SimpleNamespace(state="scored", rollout_id="r", agent="a", model=None),
+        lambda _folder: SimpleNamespace(state="scored", rollout_id="r", agent="a", model=None, tape="given"),
     )
     with pytest.raises(UsageError, match="has no answers in words"):
         recorded_answers(runs / "numbers")

@@ -96,7 +96,8 @@ def test_results_name_their_tool() -> None:
 @pytest.mark.parametrize("policy", ["competent", "careless"])
 def test_the_same_conversation_in_both_forms(policy: str) -> None:
     """The stand-in knows both forms; what it does must not depend on which is spoken."""
-    start = (Message("system", "You forecast."), Message("user", "inputs, targets = interface.load_train()"))
+    brief = "inputs, targets = interface.load_train()\nfor window in interface.iter_test():"
+    start = (Message("system", "You forecast."), Message("user", brief))
 
     async def conversation(text: bool) -> list[tuple[str, dict[str, object]]]:
         async with ModelEndpoint(stand_in.base_url, "none", loopback=True) as endpoint:
