@@ -6,8 +6,9 @@ training targets.
 
 The words of this room: a *reading* is a way in which hidden values may have been written out (as logarithms, backwards,
 as ranks), a *run* or *block* a few of them in a row, a *fingerprint* the hash of a run, and a *stream* a sequence of
-numbers that a public file may hold. What a run *tells* is its information in bits: how unlikely it is that an honest
-file holds the same run by chance.
+numbers that a public file may hold. A *trace* is what is measured of a text besides what it says, such as the lengths
+of its words, and *innovations* are what is new in hidden values. What a run or a trace *tells* is its information in
+bits: how unlikely it is that an honest file holds the same by chance.
 """
 
 from __future__ import annotations

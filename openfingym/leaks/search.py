@@ -15,14 +15,17 @@ from openfingym.leaks.contents import Content, UnsearchableError, open_file, ope
 from openfingym.leaks.entropy import INVISIBLE, UNEXPLAINED
 from openfingym.leaks.findings import Found, Leak
 from openfingym.leaks.fingerprints import FingerprintTable
+from openfingym.leaks.innovations import Target, targets
 from openfingym.leaks.labels import Labels, is_labels, node_numbers, search_label_bytes, search_label_numbers
 from openfingym.leaks.matching import matches, strided
+from openfingym.leaks.prediction import predicted
 from openfingym.leaks.rawbytes import HiddenWords, build_words, search_bytes
 from openfingym.leaks.runs import build_tables
 from openfingym.leaks.shuffled import HiddenSets, hidden_sets, search_sets
 from openfingym.leaks.sparse import search_sparse
 from openfingym.leaks.streams import Explored
 from openfingym.leaks.text import chunks, decoded, number_arrays, yes_no
+from openfingym.leaks.traces import text_traces
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +36,8 @@ DECODING_DEPTH = 3
 """How many encodings, one inside another, are undone in files of any size."""
 CLOSE_BYTES = 256 << 10
 """Bytes at the beginning of a text that are searched in every reading and encoding."""
+TRACED_BYTES = 64 << 10
+"""Bytes at the beginning of a text whose traces are compared with what is new in hidden values."""
 CLOSE_NUMBERS = 1024
 """Numbers at the beginning of an array that are compared in every reading."""
 
@@ -51,6 +56,8 @@ class LeakSearch:
     """Hidden labels."""
     blocks: list[HiddenBlocks]
     """Blocks of hidden values in every reading, for small files."""
+    targets: list[Target]
+    """What is new in hidden values, for traces that may predict it."""
     strides: tuple[int, ...]
     """Distances between values of one channel in a table that is written row by row."""
     channels: Sequence[str]
@@ -85,7 +92,8 @@ class LeakSearch:
         strides = tuple(sorted({width + more for width in widths for more in (0, 1)} - {1}))
         with np.errstate(all="ignore"):
             tables, words, sets = build_tables(floats, public_bytes // 8), build_words(floats), hidden_sets(floats)
-            return cls(tables, words, sets, labels, hidden_blocks(floats, folds), strides, channels)
+            news = targets(truth, folds)
+            return cls(tables, words, sets, labels, hidden_blocks(floats, folds), news, strides, channels)
 
     def leaks(self, folder: Path) -> Iterator[Leak]:
         """Where hidden values are found below ``folder``: each finding of each file once.
@@ -167,6 +175,7 @@ def _in_content(content: Content, wanted: LeakSearch) -> Iterator[Found]:
         yield from _in_bytes(content.raw, wanted)
         yield from _in_text(content, wanted)
     yield from _closely(content, wanted)
+    yield from _traced(content, wanted)
 
 
 def _in_numbers(array: NDArray[Any], wanted: LeakSearch, *, text: bool = False) -> Iterator[Found]:
@@ -235,6 +244,24 @@ def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
             if found:
                 yield Found(found).within(stream.how)
     yield from _unexplained(explored)
+
+
+def _traced(content: Content, wanted: LeakSearch) -> Iterator[Found]:
+    """The first trace of a text that predicts hidden values, whatever its code is."""
+    if content.arrays or content.packed:
+        return
+    try:
+        # The last character may be cut in two.
+        text = bytes(content.raw[:TRACED_BYTES]).decode(
+            "utf-8", "ignore" if len(content.raw) > TRACED_BYTES else "strict"
+        )
+    except UnicodeDecodeError:
+        return
+    for found in predicted(text_traces(text), wanted.targets):
+        what = f"{found.trace} that predict {found.target.what}"
+        channel = found.target.channel if found.target.channel >= 0 else None
+        yield Found(what, None, channel, f"{found.count} of them tell {found.bits:.0f} bits more than chance")
+        return
 
 
 def _unexplained(explored: Explored) -> Iterator[Found]:
