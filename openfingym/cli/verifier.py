@@ -182,7 +182,9 @@ def serve(
                 stack.callback(unregister, registry, entry)
             say(f"serving {', '.join(task.name for task in tasks)} on {', '.join(where)}, policy {policy}", err=True)
             if policy == "strict":
-                for conflict in conflicts({p.task.name: exposure_of_package(p, p.read_truth()) for p in packages}):
+                given = fresh is False
+                known = {p.task.name: exposure_of_package(p, p.read_truth(), given=given) for p in packages}
+                for conflict in conflicts(known):
                     say(f"a participant enters one a season: {' or '.join(conflict.tasks)} ({conflict})", err=True)
 
         serve_packages(

@@ -114,9 +114,16 @@ def score_answer(
         raise UsageError(
             f"{manifest.name} hides no real windows; the task of this name that has a protocol generates them"
         )
-    windows = _windows(package, task.hidden, values)
+    practised = []
+    hidden: dict[str, Array] = dict(task.hidden)
+    if digest is not None and task.walk is not None:
+        # Of a run, the private walk alone is what the agent answered: what else is kept need not be its own.
+        private = task.walk.items_of("private")
+        hidden, values = {name: array[private] for name, array in hidden.items()}, values[private]
+        practised.append(f"the {len(values):,} contexts of the private walk alone, and not those of practice")
+    windows = _windows(package, hidden, values)
     scores = score_windows(protocol, manifest.name, windows, seed=seed, only=only, tell=tell)
-    differs = _differences(protocol, package, windows)
+    differs = [*_differences(protocol, package, windows), *practised]
     # A paper's protocol scores any answer; whether a verifier would is something that the reader has to know.
     try:
         task.grader.check(values)

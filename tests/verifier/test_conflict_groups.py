@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -15,7 +16,14 @@ from openfingym.errors import VerifierError
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
+from openfingym_verifier.conflict_groups import ConflictGroups
 from openfingym_verifier.embedded import EmbeddedVerifier
+from openfingym_verifier.policy import POLICIES
+from openfingym_verifier.truth import load_task
+
+if TYPE_CHECKING:
+    from openfingym.results.result import TapePolicy
+    from openfingym_verifier.ledger import Ledger
 
 NAMES = ("finsearch", "fx-forecast", "treasury-forecast")
 
@@ -87,6 +95,18 @@ def test_what_tools_showed_in_an_earlier_season_counts_as_shown(built: list[Buil
             ann.walk(ticket.token, np.zeros((yields.manifest.n_private, *yields.manifest.submission_shape[1:])))
             ended = ann.finalize(ticket.rollout_id)
     assert (ended.shown_before, ended.replayed) == (1, True)
+
+
+def test_with_given_tapes_simulated_tasks_on_one_dataset_conflict(tmp_path: Path) -> None:
+    """Drawn anew for each rollout, nobody has seen them elsewhere; given, they are the same for all."""
+    names = ("commodity-forecast", "commodity-forecast-v1")
+    tasks = {name: load_task(build(catalog.load_task(name))) for name in names}
+    policies: tuple[TapePolicy, ...] = ("fresh", "given")
+    found = {
+        tapes: ConflictGroups(tasks, cast("Ledger", None), POLICIES["strict"], tapes)._conflicts for tapes in policies
+    }
+    assert found["fresh"] == []
+    assert [conflict.tasks for conflict in found["given"]] == [names]
 
 
 def test_under_the_local_policy_every_task_may_be_entered(built: list[BuiltPackage], tmp_path: Path) -> None:

@@ -187,6 +187,9 @@ def test_of_rollouts_that_see_their_outcomes_the_first_one_is_the_entry(package:
                 ann.enter(ticket.rollout_id, primary=True)
         assert ann.finalize(second.rollout_id).state == "held"
         operator.close_season()
+        assert ann.start_episode(first.token).episode == 2, "what was begun is played out"
+        with pytest.raises(SubmissionError, match="season of this rollout is closed"):
+            ann.start_episode(early.token)
         (row,) = ann.board("1").rows
         assert (row.rollout_id, row.primary, row.state) == (first.rollout_id, True, "open")
         assert ann.finalize(second.rollout_id).state == "held"

@@ -175,9 +175,13 @@ def test_copies_of_training_windows_are_refused_where_a_walk_ends(
     package, client = kinds["futures"], kinds_server.client
     n_public, copies, honest = package.manifest.n_public, copies_of(package), naive(package)
     ticket = client.create_rollout("futures")
-    with pytest.raises(SubmissionError, match="memorised"):
+    with pytest.raises(SubmissionError, match="ended without a score: memorised"):
         client.walk(ticket.token, copies[:n_public], "public")
-    assert client.rollout_status(ticket.rollout_id).submissions == ()
+    [past] = client.rollout_status(ticket.rollout_id).submissions
+    assert past.feedback is not None
+    assert past.feedback.total is None
+    practised = client.walk(ticket.token, honest[:n_public], "public")
+    assert practised.info["feedback"]["total"] is not None, "another practice is another walk"  # type: ignore[index]
     client.walk(ticket.token, copies[n_public:])
     result = client.finalize(ticket.rollout_id)
     assert (result.state, result.reason.partition(":")[0]) == ("rejected", "memorised")

@@ -4,6 +4,7 @@ was killed.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,26 @@ def test_each_rollout_has_questions_and_tools_of_its_own_and_keeps_them_when_it_
     # Worlds are in memory alone: neither the store nor the verifier's state has a file of them.
     written = files(store.home()) - on_disk | files(state)
     assert {path.suffix for path in written}.isdisjoint({".columns", ".search", ".parquet"})
+
+
+def test_while_a_world_is_drawn_others_begin_their_rollouts(
+    launch: Callable[..., Any], make: Callable[..., BuiltPackage], package: BuiltPackage, tmp_path: Path
+) -> None:
+    """A world takes seconds; a participant that asks for many would otherwise keep all others out for minutes."""
+    tiny = make(tmp_path / "tiny", "tiny")
+    process = launch([package, tiny], tmp_path / "state")
+    with process.client() as operator:
+        keys = [operator.add_participant(name) for name in ("ann", "bob")]
+    ann, bob = (VerifierClient(uds=process.uds, admin_token=key) for key in keys)
+    drawing = threading.Thread(target=lambda: [ann.create_rollout(TASK) for _ in range(2)])
+    with ann, bob:
+        drawing.start()
+        for _ in range(3):
+            ticket = bob.create_rollout("tiny")
+            bob.submit(ticket.token, np.zeros(tiny.manifest.submission_shape))
+            bob.finalize(ticket.rollout_id)
+        assert drawing.is_alive()
+        drawing.join()
 
 
 def test_a_run_on_a_world_of_its_own_has_a_receipt_and_says_what_cannot_be_repeated(

@@ -15,6 +15,7 @@ from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
+    from openfingym.results.result import TapePolicy
     from openfingym_verifier.ledger import Ledger
     from openfingym_verifier.ledger_rows import RolloutRow
     from openfingym_verifier.policy import Policy
@@ -28,12 +29,14 @@ class ConflictGroups:
         tasks: the verifier's tasks by name.
         ledger: the ledger with the rollouts of all participants.
         policy: the verifier's policy, which says whether a participant enters one task of a group.
+        tapes: its policy of tapes; with given ones, what could be drawn anew is the same for all.
     """
 
-    def __init__(self, tasks: Mapping[str, HiddenTask], ledger: Ledger, policy: Policy) -> None:
+    def __init__(self, tasks: Mapping[str, HiddenTask], ledger: Ledger, policy: Policy, tapes: TapePolicy) -> None:
         self._tasks = tasks
         self._ledger = ledger
         self._policy = policy
+        self._tapes = tapes
 
     def bind(self, row: RolloutRow) -> bool:
         """Whether a rollout is one that conflict groups are for: a participant's, on a task as it is."""
@@ -60,4 +63,5 @@ class ConflictGroups:
 
     @functools.cached_property
     def _conflicts(self) -> list[Conflict]:
-        return conflicts({name: task.exposure for name, task in self._tasks.items()})
+        given = self._tapes == "given"
+        return conflicts({name: task.given_exposure if given else task.exposure for name, task in self._tasks.items()})

@@ -119,7 +119,7 @@ def _held(result: Document) -> Document:
 def _why_held(result: Document) -> str:
     """The reason of a result that is held, with what the ladder says of it."""
     ladder = result.get("ladder")
-    later = "what was entered is told when the season is closed"
+    later = "what was entered and has ended by then is told when the season is closed"
     if not isinstance(ladder, Mapping):
         return f"the result is held; {later}"
     what = "does not raise" if ladder["rung"] is None else "raises"

@@ -37,7 +37,7 @@ from openfingym_verifier.episodes import (
     walked,
 )
 from openfingym_verifier.events import EpisodeStarted, Practised, Stepped
-from openfingym_verifier.feedback import told
+from openfingym_verifier.feedback import WITHHELD, told
 from openfingym_verifier.ledger_rows import EpisodeRow
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.sessions import INTERRUPTED
@@ -288,9 +288,9 @@ class EpisodeService:
                 # Written before it is answered. If the write fails, the episode in memory is a step ahead of the
                 # ledger; the caller drops it then.
                 stepped = Stepped(rollout.id, move.episode, move.step, move.text, now_ns())
-                task = rollout.hidden_task()
+                task, unscored = rollout.hidden_task(), None
                 if led_to.done and play.row.fold == "public" and task.walk is not None:
-                    await self._end_practice(rollout, play, stepped)
+                    unscored = await self._end_practice(rollout, play, stepped)
                 elif rollout.row.questions is not None and play.row.fold == "private":
                     await self._forecast(rollout, play, stepped)
                 elif led_to.done or task.walk is None or task.split == "test":
@@ -301,30 +301,32 @@ class EpisodeService:
                     rollout.writing.append(self._ledger.writer.submit(stepped.apply, awaited=False))
             play.took(move.text, led_to)
             progress.action_bytes = size
+            if unscored is not None:
+                raise Problem("malformed-action", f"This walk for practice has ended without a score: {unscored}")
         return self._shown(rollout, progress)
 
-    async def _end_practice(self, rollout: Rollout, play: Play, last: Stepped) -> None:
-        """Score a walk through the public fold, and write its last step and its feedback, or neither.
-
-        Raises:
-            Problem: ``malformed-action``: what was answered cannot be scored.
+    async def _end_practice(self, rollout: Rollout, play: Play, last: Stepped) -> str | None:
+        """Score a walk through the public fold, and write its last step and its feedback, or neither; returns why it
+        cannot be scored, or None. It has ended then too: no other answer to its last window would make up for that.
         """
         task = await self._tapes.of(rollout)
         assert task.walk is not None
         answers = np.full(task.shape, np.nan)
         answers[task.walk.items_of("public")] = play.episode.outcome()
         # Kept as it was answered: its principal may read it, and the baseline's answers follow from hidden outcomes.
-        payload = answers.data.cast("B")
+        payload, document, unscored = answers.data.cast("B"), dict(WITHHELD), None
         try:
             score = await self._grading.public(task, complete(task, answers), sha256_of(payload))
+        except SubmissionError as error:
+            score, unscored = None, str(error)[:MAX_DETAIL]
+        try:
             self._storage.require(rollout.row.principal, SUBMISSION_BYTES + payload.nbytes)
-        except (SubmissionError, Problem) as error:
+        except Problem:
             rollout.progress = None  # the walk in memory is a step ahead of the ledger
-            if isinstance(error, Problem):
-                raise
-            raise Problem("malformed-action", str(error)[:MAX_DETAIL]) from None
+            raise
         with self._storage.taking(rollout.row.principal, SUBMISSION_BYTES + payload.nbytes):
-            document = told(score, task.spec, disclosed=self._rations.take_public(rollout.row))
+            if score is not None:
+                document = told(score, task.spec, disclosed=self._rations.take_public(rollout.row))
             ended = Practised(rollout.id, len(rollout.feedback) + 1, now_ns(), payload, document)
 
             def write(transaction: Transaction) -> None:
@@ -333,6 +335,7 @@ class EpisodeService:
 
             await self._ledger.writer.submit(write)
         rollout.feedback.append(document)
+        return unscored
 
     async def _forecast(self, rollout: Rollout, play: Play, answered: Stepped) -> None:
         """Write the answer to a window of questions together with the forecasts that it makes, or neither.

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 SEASON_OVER = (
     "SELECT 1 FROM rollouts JOIN seasons ON seasons.name = season WHERE rollouts.id = ? AND closed_ns IS NOT NULL"
-    " AND policy = 'strict' AND split = 'test' AND principal NOT IN (?, ?)"
+    " AND policy = 'strict' AND split = 'test' AND session IS NULL AND accepted = 0 AND principal NOT IN (?, ?)"
 )
-"""Query of whether the season of a participant's rollout is closed."""
+"""Query of whether the season of a participant's rollout was closed before it began to play a private fold."""
 
 
 def hidden_instruments(exposure: Exposure | None) -> tuple[str, ...]:

@@ -203,7 +203,8 @@ class Seasons:
             raise Problem("season-closed", f"Season {season.name!r} is closed already.")
         found = cast("Closing", closing)
         self._exposures = await in_threads(self._threads, self._ledger.exposures)
-        self._retired |= {fold.fold: fold for fold in found.retired}
+        # Another mapping, since threads may be reading this one.
+        self._retired = {**self._retired, **{fold.fold: fold for fold in found.retired}}
         return found
 
     def summary(self, ladders: Ladders) -> dict[str, object]:

@@ -123,7 +123,8 @@ class Service:
         self.instances = TaskInstances(state, self._threads)
         # The scores of an instance go with it; there are more instances than could be remembered.
         self.instances.on_dropped = self.grading.forget
-        self.tapes = Tapes(key, self._threads, self.sessions, self.instances)
+        self.tapes = Tapes(key, self.sessions, self.instances)
+        self.tapes.on_dropped = self._drop_progress
         self._choosing = asyncio.Lock()
         self._health = LedgerHealth(ledger)
         self.rations = Rations(self.seasons.by_name, ledger.disclosures(), Ladders(ledger.ladders()))
@@ -149,7 +150,7 @@ class Service:
         watch = ParticipantWatch(ledger, self._threads)
         self._showings = PastShowings(ledger, self._threads)
         self._finalization = FinalizationService(resources, watch, self._submissions, self.episodes, self._showings)
-        self._groups = ConflictGroups(tasks, ledger, policy)
+        self._groups = ConflictGroups(tasks, ledger, policy, self._tape_policy)
         self._creation = CreationRules(policy, self.sessions, self.instances, self.deferrals)
         # A submission that was acknowledged before a crash is scored before any request is answered.
         for rollout in self._rollouts:
@@ -160,6 +161,7 @@ class Service:
         self.sessions.close()
         self.questions.close()
         self._workers.close()
+        self.tapes.close()
         self._threads.shutdown()
 
     async def require_well(self) -> None:
@@ -204,7 +206,11 @@ class Service:
             answered = SUBMISSION_BYTES + 8 * prod(hidden.shape)
             self.storage.require(owner, ROLLOUT_BYTES + answered)
             with self.storage.taking(owner, ROLLOUT_BYTES + (answered if hidden.sequential else 0)):
-                row, drawn = await self._begin(row, task, fresh=order.wants_own_tape(self._tape_policy))
+                try:
+                    row, drawn = await self._begin(row, task, fresh=order.wants_own_tape(self._tape_policy))
+                except BaseException:
+                    self.tapes.forget(row.id)  # whoever gave up may have had one drawn
+                    raise
         rollout = self._rollouts.add(row)
         # Where the outcomes are not known yet, the baseline has no score.
         if order.questions is None:
@@ -255,18 +261,23 @@ class Service:
     async def _begin(self, row: RolloutRow, task: HiddenTask, *, fresh: bool) -> tuple[RolloutRow, HiddenTask]:
         """Choose a rollout's tape, draw it, and write the rollout; returns its row, and its task on that tape."""
         twins, bound = fresh and task.renewal == "twin", self._groups.bind(row)
+        kind, exposure = choose(task.renewal, wanted=fresh, played_before=False), None
+        if kind == "given" and row.split == "test" and row.session is None:
+            digest, exposure = await self.in_pool(lambda: (task.hidden_digest, task.given_exposure))
+            row = replace(row, hidden_digest=digest, instruments=hidden_instruments(exposure))
+        if kind == "fresh":
+            if bound:
+                await self.in_pool(self._groups.require, row)
+            # Outside the turn below, since a world takes seconds, for which other rollouts should not wait.
+            row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
+            await self.tapes.drawn(replace(row, questions=None), task)
         # Two rollouts that begin at once must not both be the first to play a real series, or of one conflict group.
         async with self._choosing if twins or bound else contextlib.nullcontext():
             if bound:
                 await self.in_pool(self._groups.require, row)
-            played = twins and await self._showings.may_know(row, task)
-            kind = choose(task.renewal, wanted=fresh, played_before=played)
-            exposure = None
-            if kind != "given":
-                row = replace(row, tape=kind, tape_commitment=self.tapes.commitment(row.id))
-            elif row.split == "test" and row.session is None:
-                digest, exposure = await self.in_pool(lambda: (task.hidden_digest, task.given_exposure))
-                row = replace(row, hidden_digest=digest, instruments=hidden_instruments(exposure))
+            if twins and await self._showings.may_know(row, task):
+                commitment = self.tapes.commitment(row.id)
+                row = replace(row, tape="twin", tape_commitment=commitment, hidden_digest=None, instruments=())
             # Before the rollout exists: what cannot be drawn is an error of ours that leaves nothing behind.
             drawn = await self.tapes.drawn(replace(row, questions=None), task)
             if self.seasons.latest.name != row.season or self.seasons.latest.closed_ns is not None:
@@ -345,6 +356,14 @@ class Service:
         for result in closing.released:
             if (rollout := self._rollouts.known(result.rollout_id)) is not None:
                 rollout.disclosure = "rounded"
+
+    def _drop_progress(self, rollout_id: str) -> None:
+        """Let go of the episode of a rollout whose tape is not kept, since it holds the data as well; it is made again
+        when somebody steps it.
+        """
+        rollout = self._rollouts.known(rollout_id)
+        if rollout is not None and not rollout.turn.locked():
+            rollout.progress = None
 
     async def in_pool(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Run something that blocks, off the event loop."""

@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections import OrderedDict
+import os
+from collections import OrderedDict, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from openfingym.digests import sha256_of
 from openfingym.packages.tapes import Tape
+from openfingym_verifier.policy import LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import Problem
+from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Executor
 
     from openfingym.kinds.question_range import QuestionRange
     from openfingym_verifier.instances import TaskInstances
@@ -38,14 +41,11 @@ MAX_KEPT = 32
 class Tapes:
     """The tapes of one verifier's rollouts. Belongs to the event loop, but for :meth:`drawn_here`."""
 
-    def __init__(
-        self, key: bytes, threads: Executor, sessions: Sessions, instances: TaskInstances, kept: int = MAX_KEPT
-    ) -> None:
+    def __init__(self, key: bytes, sessions: Sessions, instances: TaskInstances, kept: int = MAX_KEPT) -> None:
         """Draw tapes with a secret key.
 
         Args:
             key: the key of tapes, which must stay the same for as long as rollouts on them are open.
-            threads: where tapes are drawn.
             sessions: the live sessions, whose bars are the tapes of their rollouts.
             instances: the instances of tasks, which rollouts of other splits are on.
             kept: largest number of drawn tapes in memory.
@@ -53,8 +53,12 @@ class Tapes:
         self._key = key
         self._instances = instances
         self._sessions = sessions
-        self._threads = threads
+        # Threads of their own: a world takes seconds, for which no score and no step of another rollout should wait.
+        self._threads = ThreadPoolExecutor(max(2, min(8, os.cpu_count() or 2)), thread_name_prefix="drawing")
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._most = kept
+        self.on_dropped: Callable[[str], object] = lambda _: None
+        """Called with the id of a rollout whose tape is no longer kept, though it may be asked for again."""
         self.asked: Callable[[str, HiddenTask], HiddenTask] | None = None
         """Puts the questions that a rollout (by its id) was asked in the place of its task's private rows."""
         self._kept: OrderedDict[str, asyncio.Future[HiddenTask]] = OrderedDict()
@@ -100,8 +104,7 @@ class Tapes:
             return task
         # The future is kept, not its result, so that requests that come together wait for one drawing.
         if row.id not in self._kept:
-            loop = asyncio.get_running_loop()
-            self._kept[row.id] = asyncio.ensure_future(loop.run_in_executor(self._threads, self.drawn_here, row, task))
+            self._kept[row.id] = asyncio.ensure_future(self._draw(row, task))
         drawing = self._kept[row.id]
         self._kept.move_to_end(row.id)
         try:
@@ -140,6 +143,17 @@ class Tapes:
             )
         return task.on(Tape(row.tape, int.from_bytes(self._seed(row.id))), f"{task.name}/{row.id}")
 
+    def close(self) -> None:
+        """Wait for what is being drawn."""
+        self._threads.shutdown()
+
+    async def _draw(self, row: RolloutRow, task: HiddenTask) -> HiddenTask:
+        if row.principal in {LOCAL_USER, OPERATOR}:
+            return await in_threads(self._threads, self.drawn_here, row, task)
+        # One after the other for each participant: many worlds of one hold up nobody else's.
+        async with self._turns[row.principal]:
+            return await in_threads(self._threads, self.drawn_here, row, task)
+
     def forget(self, rollout_id: str) -> None:
         """Drop a tape whose rollout is over."""
         self._kept.pop(rollout_id, None)
@@ -162,3 +176,4 @@ class Tapes:
         done = [key for key, drawing in self._kept.items() if drawing.done()]
         for key in done[: max(0, len(self._kept) - self._most)]:
             del self._kept[key]
+            self.on_dropped(key)

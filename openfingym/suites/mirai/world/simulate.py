@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import threading
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
@@ -87,7 +88,9 @@ def simulate(
     turns = (anew.first_day - size.first_day).days
     if not 0 < turns < size.days:
         raise UsageError(f"a world of {size.days} days from {size.first_day} cannot go on anew from {anew.first_day}")
-    begun, known = _begun(size, seed, turns)
+    # Two threads that ask for the same past wait for one that makes it.
+    with _BEGINNING:
+        begun, known = _begun(size, seed, turns)
     # A copy, since what is kept must stay as it is.
     going_on = copy.deepcopy(begun)
     going_on.draw_anew(anew.seed)
@@ -156,6 +159,9 @@ class _Simulation:
             pd.DataFrame.from_records(records, columns=columns),
             pd.DataFrame.from_records(texts, columns=["url", "title", "text"]),
         )
+
+
+_BEGINNING = threading.Lock()
 
 
 @functools.lru_cache(maxsize=4)
