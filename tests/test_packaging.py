@@ -88,6 +88,7 @@ def test_the_sdist_holds_only_the_project(built: Path) -> None:
         "CHANGELOG.md",
         "CONTRIBUTING.md",
         "LICENSE",
+        "API.md",
         "README.md",
         "pyproject.toml",
         "PKG-INFO",

@@ -318,8 +318,6 @@ def test_two_teams_with_an_agent_of_one_name_stay_apart(
                 address = VerifierAddress(operator.location, key)
                 result = launch(TASK, "naive", backend="inline", verifier=address, out=tmp_path / "runs" / team)
                 assert result.principal == team
-                with contextlib.closing(address.connect()) as own:
-                    own.enter(result.rollout_id)
             client.close_season()
             for team, key in keys.items():
                 monkeypatch.setenv("OPENFINGYM_KEY", key)

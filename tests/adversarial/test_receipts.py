@@ -53,7 +53,7 @@ ARRAY = "tiny"
 RECEIPTS, CHECKPOINTS, ROWS, FILES = 4500, 3000, 1900, 600
 """Random changes of each: 10,000 together."""
 RATIONING = {
-    "rollouts": {"last_refusal", "bucket_tokens", "bucket_ns"},
+    "rollouts": {"last_refusal", "bucket_tokens", "bucket_ns", "hidden_digest", "instruments"},
     "submissions": {"id", "idempotency_key", "body_digest"},
     "payloads": {"submission"},
     "seasons": {"id"},

@@ -27,6 +27,7 @@ from openfingym.verifiers import VerifierAddress
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 TASK = "treasury-forecast"
+ARRAY = "ba2motifs-fraud"  # of what is answered in one array, participants choose what is entered
 
 
 def invoke(*arguments: object) -> Result:
@@ -234,14 +235,14 @@ def test_a_strangers_files_end_in_a_message(run: Path, name: str, damage: Callab
 
 
 def test_a_result_that_is_released_gets_its_receipt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = build(load_task(TASK))
+    package = build(load_task(ARRAY))
     with EmbeddedVerifier.start([package], policy="strict") as embedded:
         operator = VerifierAddress(str(embedded.uds), embedded.admin_token)
         with contextlib.closing(operator.connect()) as client:
             key = client.add_participant("somebody")
             mine = VerifierAddress(operator.location, key)
             runs = tmp_path / "runs"
-            played = [launch(TASK, "naive", backend="inline", verifier=mine, out=runs) for _ in range(4)]
+            played = [launch(ARRAY, "naive", backend="inline", verifier=mine, out=runs) for _ in range(4)]
             assert [one.state for one in played] == ["deferred"] * 4
             before = invoke("receipt", "verify", *runs.iterdir(), "--json")
             details = [one["steps"][2]["detail"] for one in json.loads(before.stdout)]

@@ -299,7 +299,8 @@ def test_an_exported_dataset_reads_back_as_an_authors_file(tmp_path):
 def test_the_same_bytes_on_a_processor_with_fewer_instructions():
     """The simulators and the log returns must not depend on which vector units NumPy finds."""
     program = (
-        "import hashlib, json, sys; from openfingym.data import load_panel, to_values\n"
+        "import hashlib, json, sys; from openfingym.data import load_panel\n"
+        "from openfingym.data.recipe import to_values\n"
         "from numpy._core._multiarray_umath import __cpu_dispatch__ as d, __cpu_features__ as f\n"
         "made = {name: load_panel(name) for name in sys.argv[1:]}\n"
         "prices = {n: p for n, p in made.items() if p.info.measure == 'price'}\n"
