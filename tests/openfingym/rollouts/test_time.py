@@ -46,7 +46,7 @@ def test_what_happens_at_once_counts_once() -> None:
 @pytest.mark.sandbox
 @pytest.mark.parametrize("name", ["naive", "oracle"])
 def test_a_slow_verifier_is_not_the_agents_time(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    finalize, request, submit = VerifierClient.finalize, Upstream.request, VerifierClient.submit
+    finalize, request, start = VerifierClient.finalize, Upstream.request, VerifierClient.start_episode
 
     def slowly(call: Any) -> Any:
         def slow(*arguments: Any, **options: Any) -> Any:
@@ -60,7 +60,7 @@ def test_a_slow_verifier_is_not_the_agents_time(name: str, tmp_path: Path, monke
         return await request(*arguments)
 
     monkeypatch.setattr(VerifierClient, "finalize", slowly(finalize))
-    monkeypatch.setattr(VerifierClient, "submit", slowly(submit))
+    monkeypatch.setattr(VerifierClient, "start_episode", slowly(start))
     monkeypatch.setattr(Upstream, "request", slow_request)
     with Launcher([build(load_task("treasury-forecast"))], backend="sandbox") as launcher:
         before = time.monotonic()
