@@ -30,7 +30,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.suites.mirai.suite import SUITE
 from openfingym.suites.suite import SuiteQuestion
 from openfingym.verifiers.client import VerifierClient
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 TASK = "mirai-relation-forecast"

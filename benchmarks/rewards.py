@@ -34,7 +34,7 @@ from openfingym.rollouts.bounds import limits_of
 from openfingym.rollouts.launcher import Launcher
 from openfingym.workspace import Workspace, open_workspace
 from openfingym_runtime.backends import select
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_runtime.sandbox import forkserver
 
 TASK = "treasury-forecast"

@@ -168,7 +168,7 @@ def warm_start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def processes_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let programs read the files of ``/proc``, as a command line that somebody brought along may: they tell tests what
     else a program has."""
-    from openfingym_runtime import docker_container
+    from openfingym_runtime.docker import container as docker_container
     from openfingym_runtime.sandbox import launch
 
     rights = launch.bounds

@@ -22,7 +22,7 @@ from openfingym.packages.scaffold import new_task
 from openfingym.rollouts.launcher import Launcher
 from openfingym.task import Task
 from openfingym.verifiers.scorecard import score_files
-from openfingym_verifier.truth import load_task
+from openfingym_verifier.scoring.truth import load_task
 from tests.openfingym.envs.walking import answers_of, walked
 from tests.openfingym.kinds.materials import edited, walk
 

@@ -56,13 +56,13 @@ MODULES = (
     "uvicorn.protocols.http.httptools_impl",
     "uvicorn.protocols.websockets.websockets_sansio_impl",
     "uvloop",
-    "openfingym_verifier.app",
+    "openfingym_verifier.http.app",
     "openfingym_verifier.embedded_child",
-    "openfingym_verifier.ledger",
+    "openfingym_verifier.ledger.ledger",
     "openfingym_verifier.policy",
     "openfingym_verifier.service",
     "openfingym_verifier.serving",
-    "openfingym_verifier.truth",
+    "openfingym_verifier.scoring.truth",
 )
 COMMAND_MODULES = (
     "httpx",

@@ -214,7 +214,7 @@ def run(
     # Being terminated cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if backend == "docker":
-        from openfingym_runtime.images import ensure_agent_image
+        from openfingym_runtime.docker.images import ensure_agent_image
 
         ensure_agent_image(log=lambda line: say(line, err=True))
 

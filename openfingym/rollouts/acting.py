@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openfingym.agents.llm.launching import ModelSetup
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym.workspace import WorkspacePool
-    from openfingym_runtime.gate import GateKeeper
+    from openfingym_runtime.gate.gate import GateKeeper
     from openfingym_runtime.job import Backend
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from openfingym.models.spec import ModelSpec
     from openfingym.verifiers.client import VerifierClient
     from openfingym.workspace import WorkspacePool
-    from openfingym_runtime.gate import GateKeeper
+    from openfingym_runtime.gate.gate import GateKeeper
     from openfingym_runtime.job import Backend
 
 
@@ -115,7 +115,7 @@ class LauncherParts:
         """What opens gates that lead to the verifier of a line."""
         with self._lock:
             if line.gates is None:
-                from openfingym_runtime.gate import GateKeeper
+                from openfingym_runtime.gate.gate import GateKeeper
 
                 where = line.address.location
                 line.gates = self._stack.enter_context(GateKeeper(where if line.address.is_url else Path(where)))

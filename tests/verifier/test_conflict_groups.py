@@ -16,14 +16,14 @@ from openfingym.errors import VerifierError
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
-from openfingym_verifier.conflict_groups import ConflictGroups
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.policy import POLICIES
-from openfingym_verifier.truth import load_task
+from openfingym_verifier.scoring.truth import load_task
+from openfingym_verifier.seasons.conflict_groups import ConflictGroups
 
 if TYPE_CHECKING:
     from openfingym.results.result import TapePolicy
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger.ledger import Ledger
 
 NAMES = ("finsearch", "fx-forecast", "treasury-forecast")
 

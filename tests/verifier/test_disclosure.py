@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openfingym_verifier.disclosure import coarsely, disclosed, toward
+from openfingym_verifier.disclosure.disclosure import coarsely, disclosed, toward
 
 numbers = st.floats(-1e6, 1e6)
 

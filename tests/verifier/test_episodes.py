@@ -31,17 +31,19 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import MAX_ACTION_BYTES, Step
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
-from openfingym_verifier import episode_service, ledger_schema, log
-from openfingym_verifier.creation import CreationRequest
-from openfingym_verifier.episodes import answer
-from openfingym_verifier.events import Created
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.ledger_rows import EpisodeRow
-from openfingym_verifier.log import verify_chain
+from openfingym_verifier.episodes.play import answer
+from openfingym_verifier.ledger import log
+from openfingym_verifier.ledger import schema as ledger_schema
+from openfingym_verifier.ledger.ledger import Ledger
+from openfingym_verifier.ledger.log import verify_chain
+from openfingym_verifier.ledger.rows import EpisodeRow
 from openfingym_verifier.problems import Problem
-from openfingym_verifier.rollout import Rollout
+from openfingym_verifier.rollouts import episode_service
+from openfingym_verifier.rollouts.creation import CreationRequest
+from openfingym_verifier.rollouts.events import Created
+from openfingym_verifier.rollouts.rollout import Rollout
+from openfingym_verifier.scoring.truth import load_tasks
 from openfingym_verifier.service import Service
-from openfingym_verifier.truth import load_tasks
 from tests.marks import SOCKETS_DROPPED
 
 TASK = "equity-rolling-forecast"

@@ -24,14 +24,14 @@ from openfingym.errors import SubmissionError, VerifierError
 from openfingym.metrics import Score
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier.creation import CreationRequest
-from openfingym_verifier.fault import UNSCORABLE, find_fault
-from openfingym_verifier.intake import Submission
-from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.ledger.ledger import Ledger
 from openfingym_verifier.problems import Problem, of_failure
+from openfingym_verifier.rollouts.creation import CreationRequest
+from openfingym_verifier.scoring.fault import UNSCORABLE, find_fault
+from openfingym_verifier.scoring.truth import Grader, HiddenTask
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 from openfingym_verifier.service import Service
-from openfingym_verifier.truth import Grader, HiddenTask
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.submissions.intake import Submission
 
 ODD = 0.25
 """A value at which the graders below fail."""

@@ -13,13 +13,13 @@ import pytest
 from openfingym.digests import sha256_of
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.metrics import Score
-from openfingym_verifier import finalization_service
-from openfingym_verifier.events import EpisodePlayed
-from openfingym_verifier.finalization_service import FinalizationService
-from openfingym_verifier.ladder import LadderAnswer
-from openfingym_verifier.past_showings import ShownBefore
-from openfingym_verifier.ration import Told
-from openfingym_verifier.rollout import Rollout
+from openfingym_verifier.disclosure.ladder import LadderAnswer
+from openfingym_verifier.disclosure.past_showings import ShownBefore
+from openfingym_verifier.disclosure.rations import Told
+from openfingym_verifier.rollouts import finalization_service
+from openfingym_verifier.rollouts.events import EpisodePlayed
+from openfingym_verifier.rollouts.finalization_service import FinalizationService
+from openfingym_verifier.rollouts.rollout import Rollout
 
 from .test_finalize import BASELINE, rollout, scored, task
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from openfingym.metrics.performance import RecordColumn
-from openfingym_verifier import foresight
-from openfingym_verifier.foresight import MAX_TAPES, BarGains, beyond_belief, t_statistic
+from openfingym_verifier.disclosure import foresight
+from openfingym_verifier.disclosure.foresight import MAX_TAPES, BarGains, beyond_belief, t_statistic
 
 
 def record(returns: np.ndarray) -> np.ndarray:

@@ -18,10 +18,10 @@ from openfingym.errors import VerifierError
 from openfingym.instances import INSTANCE_COUNT, build_instance
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
+from openfingym_verifier.audit.ledger import verify_ledger
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.instances import TaskInstances
-from openfingym_verifier.ledger_check import verify_ledger
-from openfingym_verifier.truth import HiddenTask, load_task
+from openfingym_verifier.episodes.instances import TaskInstances
+from openfingym_verifier.scoring.truth import HiddenTask, load_task
 from tests.marks import SOCKETS_DROPPED
 
 pytestmark = SOCKETS_DROPPED

@@ -11,8 +11,8 @@ import pytest
 from openfingym.kinds import kind_of
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier.finalize import compare_with_baseline, scored_fields
-from openfingym_verifier.truth import load_task
+from openfingym_verifier.rollouts.results import compare_with_baseline, scored_fields
+from openfingym_verifier.scoring.truth import load_task
 from tests.answering import give
 
 KINDS = ("curves", "rows", "nodes", "graphs", "windows", "futures")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.metrics.sampling_error import SamplingError
-from openfingym_verifier.ladder import BASELINE, RUNGS, Ladders, rung_of, surely_reached, worst_case_bits
-from openfingym_verifier.ledger_rows import Climbed
+from openfingym_verifier.disclosure.ladder import BASELINE, RUNGS, Ladders, rung_of, surely_reached, worst_case_bits
+from openfingym_verifier.ledger.rows import Climbed
 from openfingym_verifier.policy import LADDER_ANSWERS, LADDER_STEP
 
 

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
-from openfingym_verifier.late_route import LateRoute
+from openfingym_verifier.http.late_route import LateRoute
 
 
 class Sum(BaseModel):

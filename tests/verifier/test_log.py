@@ -14,7 +14,7 @@ from openfingym.errors import StoreError, SubmissionError, VerifierError
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.log import verify_chain
+from openfingym_verifier.ledger.log import verify_chain
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_tampering_is_found(ledger: Path, name: str) -> None:
 
 def rewrite_from_third_row(connection: sqlite3.Connection) -> None:
     """A forger who recomputes every hash."""
-    from openfingym_verifier.log import entry_hash
+    from openfingym_verifier.ledger.log import entry_hash
 
     head = connection.execute("SELECT hash FROM log WHERE seq = 2").fetchone()[0]
     for seq, entry in connection.execute("SELECT seq, entry FROM log WHERE seq > 2 ORDER BY seq").fetchall():

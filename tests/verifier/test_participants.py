@@ -20,7 +20,7 @@ from openfingym.receipts.merkle import leaf_hash
 from openfingym.receipts.tiles import unbundled
 from openfingym.verifiers.client import VerifiedResult, VerifierClient
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.log import verify_chain
+from openfingym_verifier.ledger.log import verify_chain
 from openfingym_verifier.policy import STRICT
 
 TASK = "tiny"

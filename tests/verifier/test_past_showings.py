@@ -16,8 +16,8 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts.spec import player_digest
 from openfingym.verifiers.answers import VerifiedResult
 from openfingym.verifiers.client import VerifierClient
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.ledger_check import verify_ledger
+from openfingym_verifier.audit.ledger import verify_ledger
+from openfingym_verifier.ledger.ledger import Ledger
 from tests.verifier.conftest import FILE, OPEN_RATE, SPLIT, make_kind, seal, write_task, write_walk
 
 TASK = "forecasts"

@@ -12,7 +12,7 @@ from openfingym.kinds.generation import GenerationContract
 from openfingym.kinds.nodes import NodesContract
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.contracts import Contract
-from openfingym_verifier.probing import looks_like_probing
+from openfingym_verifier.disclosure.probing import looks_like_probing
 
 
 def test_recovering_labels_by_coordinates_does_not_help_on_the_private_fold(

@@ -17,10 +17,10 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task
 from openfingym.verifiers.client import VerifierClient
-from openfingym_verifier import ledger_schema
+from openfingym_verifier.audit.ledger import verify_ledger
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.ledger_check import verify_ledger
+from openfingym_verifier.ledger import schema as ledger_schema
+from openfingym_verifier.ledger.ledger import Ledger
 from tests.marks import SOCKETS_DROPPED
 
 pytestmark = SOCKETS_DROPPED

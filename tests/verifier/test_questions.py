@@ -19,10 +19,11 @@ import pytest
 from openfingym.digests import sha256_of_text
 from openfingym.errors import DataError, StoreError, VerifierError
 from openfingym.questions import ProviderAnswer, moment_ns
-from openfingym_verifier import clock, log, tree
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.ledger_schema import EPISODES, PRINCIPALS, PROBES, SCHEMA, SESSIONS, VERSION
-from openfingym_verifier.log import verify_chain
+from openfingym_verifier import clock
+from openfingym_verifier.ledger import log, tree
+from openfingym_verifier.ledger.ledger import Ledger
+from openfingym_verifier.ledger.log import verify_chain
+from openfingym_verifier.ledger.schema import EPISODES, PRINCIPALS, PROBES, SCHEMA, SESSIONS, VERSION
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading, references
 from openfingym_verifier.questions.replaying import receive_together

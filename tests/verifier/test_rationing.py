@@ -13,7 +13,7 @@ from openfingym.metrics import Score, Truth, score
 from openfingym.task.model import Verification
 from openfingym.task.scoring import Scoring, WeightedMetric
 from openfingym_verifier.bucket import Bucket, Rate, take
-from openfingym_verifier.feedback import WITHHELD, coarse, feedback
+from openfingym_verifier.disclosure.feedback import WITHHELD, coarse, feedback
 
 losses = st.floats(min_value=0.0, max_value=1e300, allow_nan=False)
 

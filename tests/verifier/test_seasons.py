@@ -16,10 +16,10 @@ import pytest
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifiedResult, VerifierClient
-from openfingym_verifier.disclosure import disclosed
+from openfingym_verifier.audit.ledger import verify_ledger
+from openfingym_verifier.disclosure.disclosure import disclosed
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.ledger_check import verify_ledger
+from openfingym_verifier.ledger.ledger import Ledger
 from openfingym_verifier.policy import ENTRIES, LADDER_ANSWERS, STRICT
 from tests.verifier.conftest import FILE, OPEN_RATE, SPLIT, seal, write_task, write_walk
 

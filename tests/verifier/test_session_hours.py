@@ -10,8 +10,8 @@ import pytest
 
 from openfingym.catalog import load_task
 from openfingym.market.session.terms import SessionOrder
+from openfingym_verifier.episodes.sessions import Sessions
 from openfingym_verifier.problems import Problem
-from openfingym_verifier.sessions import Sessions
 
 
 def require(tmp_path: Path, moment: datetime, order: SessionOrder, name: str = "equity-trading-live") -> None:

@@ -17,9 +17,9 @@ from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
-from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.ledger.ledger import Ledger
+from openfingym_verifier.ledger.storage import MB
 from openfingym_verifier.policy import LOCAL, STRICT
-from openfingym_verifier.storage import MB
 from tests.verifier.scripted import START, question
 from tests.verifier.test_crash import limit_file_size
 

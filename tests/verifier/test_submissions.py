@@ -20,8 +20,8 @@ from openfingym.kinds import kind_of
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import RolloutTicket
 from openfingym.verifiers.row_keys import key_names
-from openfingym_verifier import columnar, columnar_child
 from openfingym_verifier.problems import Problem
+from openfingym_verifier.submissions import columnar, columnar_child
 
 SLUG = "urn:openfingym:problem:"
 

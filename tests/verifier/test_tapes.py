@@ -19,13 +19,13 @@ from openfingym.errors import VerifierError
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
-from openfingym_verifier.creation import CreationRequest
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.log import verify_chain
+from openfingym_verifier.ledger.ledger import Ledger
+from openfingym_verifier.ledger.log import verify_chain
 from openfingym_verifier.problems import Problem
+from openfingym_verifier.rollouts.creation import CreationRequest
+from openfingym_verifier.scoring.truth import HiddenTask, load_tasks
+from openfingym_verifier.scoring.workers import MAX_TAPES, Workers
 from openfingym_verifier.service import Service
-from openfingym_verifier.truth import HiddenTask, load_tasks
-from openfingym_verifier.workers import MAX_TAPES, Workers
 from tests.marks import SOCKETS_DROPPED
 
 FORECAST, GRAPHS, FRESH_BARS, REAL_BARS, TRADED_BARS, REAL = (

@@ -24,13 +24,13 @@ from openfingym.receipts import Checkpoint, SigningKey
 from openfingym.receipts.frontier import Frontier
 from openfingym.receipts.merkle import is_included, leaf_hash
 from openfingym.receipts.tiles import TilePath, unbundled
-from openfingym_verifier import ledger_schema
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.ledger_check import verify_ledger
-from openfingym_verifier.log import verify_chain
-from openfingym_verifier.questions.checking import TABLES
-from openfingym_verifier.receipts import KEY_FILE, Receipts, load_signing_key
-from openfingym_verifier.writer import Transaction
+from openfingym_verifier.audit.ledger import verify_ledger
+from openfingym_verifier.audit.questions import TABLES
+from openfingym_verifier.ledger import schema as ledger_schema
+from openfingym_verifier.ledger.ledger import Ledger
+from openfingym_verifier.ledger.log import verify_chain
+from openfingym_verifier.ledger.receipts import KEY_FILE, Receipts, load_signing_key
+from openfingym_verifier.ledger.writer import Transaction
 
 MANY = 256 * 3 + 7
 
@@ -245,7 +245,7 @@ def test_a_ledger_made_anew_is_found_by_who_kept_a_checkpoint(receipts: Receipts
 WRITER = """
 import sys
 from pathlib import Path
-from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.ledger.ledger import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 print("ready", flush=True)
 while True:

@@ -16,9 +16,9 @@ from openfingym.instances import build_instance
 from openfingym.kinds import score_fold
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
+from openfingym_verifier.disclosure.feedback import feedback
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.feedback import feedback
-from openfingym_verifier.truth import HiddenTask, load_task
+from openfingym_verifier.scoring.truth import HiddenTask, load_task
 from tests.verifier.conftest import FILE, OPEN_RATE, SPLIT, make_kind, seal, write_task, write_walk
 
 BUDGET = 2

@@ -23,11 +23,11 @@ import pytest
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.kinds import kind_of
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier.grading import Grading
-from openfingym_verifier.truth import HiddenTask, load_task
-from openfingym_verifier.workers import Workers
+from openfingym_verifier.scoring.grading import Grading
+from openfingym_verifier.scoring.truth import HiddenTask, load_task
+from openfingym_verifier.scoring.workers import Workers
 
-WORKER = "openfingym_verifier.worker"
+WORKER = "openfingym_verifier.scoring.worker"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
@@ -285,7 +285,7 @@ def test_who_gives_up_takes_nothing_from_the_others(heavy: HiddenTask) -> None:
 
 
 def test_memory_of_scores_is_bounded(heavy: HiddenTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openfingym_verifier.grading.MAX_KNOWN", 4)
+    monkeypatch.setattr("openfingym_verifier.scoring.grading.MAX_KNOWN", 4)
     workers, values = Counting(), heavy.grader.baseline
 
     async def scenario(grading: Grading) -> None:

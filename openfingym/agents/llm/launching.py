@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym.workspace import WorkspacePool
-    from openfingym_runtime.gate import GateKeeper
+    from openfingym_runtime.gate.gate import GateKeeper
     from openfingym_runtime.job import Backend, Limits
 
 TURNS = 40

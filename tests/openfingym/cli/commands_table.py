@@ -1174,15 +1174,15 @@ COMMANDS: Mapping[str, Command] = {
     "ledger verify": Command(
         "ledger verify",
         {
-            "--since file.jsonl": ("openfingym_verifier.ledger_check.verify_ledger earlier_checkpoint=file.jsonl",),
-            "--state-folder folder": ("openfingym_verifier.ledger_check.verify_ledger path=folder",),
-            "--json": (".verify_ledger.head>, 'root': <openfingym_verifier.ledger_check.verify_ledger.root>}",),
+            "--since file.jsonl": ("openfingym_verifier.audit.ledger.verify_ledger earlier_checkpoint=file.jsonl",),
+            "--state-folder folder": ("openfingym_verifier.audit.ledger.verify_ledger path=folder",),
+            "--json": (".verify_ledger.head>, 'root': <openfingym_verifier.audit.ledger.verify_ledger.root>}",),
         },
     ),
     "image build": Command(
         "image build",
         {
-            "--base zzbase": ("openfingym_runtime.images.ensure_agent_image base='zzbase'",),
+            "--base zzbase": ("openfingym_runtime.docker.images.ensure_agent_image base='zzbase'",),
         },
     ),
     "doctor": Command(
