@@ -48,7 +48,7 @@ MODULES = (
     "openfingym.metrics.naive",
     "openfingym.metrics.resampling",
     "openfingym.metrics.semantics",
-    "openfingym.reports.baselines",
+    "openfingym.results.baselines",
     "pydantic.v1",
     "scipy.special",
     "threadpoolctl",

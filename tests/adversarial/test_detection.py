@@ -22,7 +22,7 @@ from openfingym_verifier.disclosure.designs import FoldHistory, is_patterned
 from openfingym_verifier.disclosure.foresight import best_recorded, beyond_belief
 from openfingym_verifier.disclosure.pools import Pool, flags_of_rollout
 from openfingym_verifier.disclosure.probing import looks_like_probing
-from openfingym_verifier.rollouts.results import stored_values
+from openfingym_verifier.episodes.play import stored_values
 from openfingym_verifier.scoring.truth import Grader, HiddenTask
 from openfingym_verifier.scoring.truth import load_task as load_hidden
 from tests.adversarial import attacks, honest

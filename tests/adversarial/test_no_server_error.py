@@ -29,9 +29,9 @@ import pytest
 from openfingym.catalog import load_task
 from openfingym.listener.connections import Connections
 from openfingym.packages.build import build
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.http import app as http
 from openfingym_verifier.ledger.ledger import Ledger
-from openfingym_verifier.ledger.log import verify_chain
 from openfingym_verifier.participants.tokens import TokenIssuer
 from openfingym_verifier.policy import POLICIES
 from openfingym_verifier.rollouts.creation import CreationRequest

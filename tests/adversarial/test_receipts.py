@@ -42,8 +42,8 @@ from openfingym.verifiers.backing import backing_of
 from openfingym.verifiers.log_tiles import require_consistent
 from openfingym.verifiers.opened import check_score, read_opened, write_opened
 from openfingym.verifiers.receipt_check import PROVEN, check_run
+from openfingym_verifier.audit import log
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.ledger import log
 from tests.answering import give, practise
 from tests.verifier.conftest import make_package
 

@@ -33,8 +33,8 @@ from openfingym_agent import EpisodesExhausted, Interface, SubmissionRefused, Ve
 from openfingym_agent.environment import _value
 from openfingym_agent.websocket import HandshakeRefused, WebSocket
 from openfingym_runtime.gate.gate import GateKeeper
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.ledger.log import verify_chain
 
 TASK = "equity-rolling-forecast"
 STEPS, EPISODES = 100, 11

@@ -17,7 +17,7 @@ from openfingym.agents.llm.tools import ToolOutcome
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import RolloutTicket, VerifierClient
-from openfingym_verifier.ledger.log import verify_chain
+from openfingym_verifier.audit.log import verify_chain
 from tests.marks import SOCKETS_DROPPED
 
 pytestmark = SOCKETS_DROPPED

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier.ledger.log import verify_chain
+from openfingym_verifier.audit.log import verify_chain
 from tests.openfingym.questions.providers.served import serve
 from tests.verifier.deferred_runs import ASKED, begin, quick_markets, refused, rows, running, shown_of, truths_of
 

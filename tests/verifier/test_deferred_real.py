@@ -25,7 +25,7 @@ from openfingym.questions import Question, moment_ns
 from openfingym.questions.trading_days import _around
 from openfingym.results import read_run
 from openfingym.rollouts.syncing import sync
-from openfingym_verifier.ledger.log import verify_chain
+from openfingym_verifier.audit.log import verify_chain
 from tests.openfingym.questions.providers.served import serve
 from tests.verifier.deferred_runs import ASKED, quick_task, refused, rows, running, shown_of
 

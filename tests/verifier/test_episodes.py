@@ -31,11 +31,11 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import MAX_ACTION_BYTES, Step
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.episodes.play import answer
 from openfingym_verifier.ledger import log
 from openfingym_verifier.ledger import schema as ledger_schema
 from openfingym_verifier.ledger.ledger import Ledger
-from openfingym_verifier.ledger.log import verify_chain
 from openfingym_verifier.ledger.rows import EpisodeRow
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollouts import episode_service

@@ -18,8 +18,8 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.task.episodes import Step, SteppedEpisode
 from openfingym.verifiers.client import EpisodeStep, VerifierClient
 from openfingym_verifier.audit.ledger import verify_ledger
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.ledger.log import verify_chain
 from tests.marks import SOCKETS_DROPPED
 
 TASK = "equity-trading"

@@ -10,9 +10,10 @@ from openfingym.metrics import Score
 from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.metrics.sampling_error import SamplingError
 from openfingym_verifier.bucket import Bucket
+from openfingym_verifier.episodes.play import stored_values
 from openfingym_verifier.ledger.rows import RolloutRow
 from openfingym_verifier.problems import Problem
-from openfingym_verifier.rollouts.results import ComparedScore, final_result, nothing_accepted, stored_values
+from openfingym_verifier.rollouts.results import ComparedScore, final_result, nothing_accepted
 from openfingym_verifier.rollouts.rollout import Rollout
 
 SECOND = 1_000_000_000

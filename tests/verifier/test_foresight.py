@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from openfingym.metrics.performance import RecordColumn
+from openfingym.results.baselines import CHECKS
 from openfingym_verifier.disclosure import foresight
 from openfingym_verifier.disclosure.foresight import MAX_TAPES, BarGains, beyond_belief, t_statistic
 
@@ -106,8 +107,6 @@ def test_an_answer_beyond_belief(
 
 
 def test_the_best_recorded_is_that_of_the_task_and_its_data_without_the_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
-    from openfingym.reports.baselines import CHECKS
-
     def line(task: str, data: str, agent: str, relative: float | None) -> SimpleNamespace:
         return SimpleNamespace(task=task, data_kind=data, agent=agent, relative_total=relative)
 
@@ -117,7 +116,7 @@ def test_the_best_recorded_is_that_of_the_task_and_its_data_without_the_oracle(m
         line("u", "real", "ridge", 0.2),
         line("t", "real", min(CHECKS), 0.01),
     ]
-    monkeypatch.setattr("openfingym.reports.baselines.recorded", lambda: lines)
+    monkeypatch.setattr(foresight, "recorded", lambda: lines)
     foresight.best_recorded.cache_clear()
     assert foresight.best_recorded("t", "real") == 0.8
     assert foresight.best_recorded("v", "real") is None

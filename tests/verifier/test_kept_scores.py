@@ -14,9 +14,8 @@ import pytest
 from openfingym.metrics import Score
 from openfingym.packages.package import BuiltPackage
 from openfingym_verifier.scoring.grading import Grading
-from openfingym_verifier.scoring.jobs import Action
 from openfingym_verifier.scoring.kept_scores import FOLDER, score_document, store_score, stored_score
-from openfingym_verifier.scoring.truth import HiddenTask, load_task
+from openfingym_verifier.scoring.truth import Action, HiddenTask, load_task
 from openfingym_verifier.scoring.workers import Workers
 
 

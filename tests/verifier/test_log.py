@@ -13,8 +13,8 @@ import pytest
 from openfingym.errors import StoreError, SubmissionError, VerifierError
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.ledger.log import verify_chain
 
 
 @pytest.fixture(scope="module")

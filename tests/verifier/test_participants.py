@@ -19,8 +19,8 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.receipts.merkle import leaf_hash
 from openfingym.receipts.tiles import unbundled
 from openfingym.verifiers.client import VerifiedResult, VerifierClient
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.ledger.log import verify_chain
 from openfingym_verifier.policy import STRICT
 
 TASK = "tiny"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from openfingym.errors import SubmissionError, VerifierError
-from openfingym_verifier.ledger.log import verify_chain
+from openfingym_verifier.audit.log import verify_chain
 from tests.verifier.scripted import START, question
 from tests.verifier.test_crash import limit_file_size
 

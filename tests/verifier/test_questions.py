@@ -20,9 +20,9 @@ from openfingym.digests import sha256_of_text
 from openfingym.errors import DataError, StoreError, VerifierError
 from openfingym.questions import ProviderAnswer, moment_ns
 from openfingym_verifier import clock
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.ledger import log, tree
 from openfingym_verifier.ledger.ledger import Ledger
-from openfingym_verifier.ledger.log import verify_chain
 from openfingym_verifier.ledger.schema import EPISODES, PRINCIPALS, PROBES, SCHEMA, SESSIONS, VERSION
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading, references

@@ -6,10 +6,9 @@ import pytest
 
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.disclosure.ladder import Ladders
-from openfingym_verifier.disclosure.rations import Rations, Told
+from openfingym_verifier.disclosure.rations import Rations, Released, Told
 from openfingym_verifier.ledger.rows import Climbed, Disclosures, RolloutRow, SeasonRecord
 from openfingym_verifier.policy import LADDER_ANSWERS, LOCAL_USER, OPERATOR, POLICIES
-from openfingym_verifier.seasons.events import Released
 
 PUBLIC, PRIVATE = POLICIES["strict"].public_disclosures, POLICIES["strict"].private_disclosures
 assert PUBLIC is not None

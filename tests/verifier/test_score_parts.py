@@ -17,10 +17,9 @@ from openfingym.errors import SubmissionError
 from openfingym.metrics.resampling import block_bootstrap, grouped
 from openfingym.metrics.sampling_error import Replicates
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier.scoring.jobs import Action
 from openfingym_verifier.scoring.kept_scores import score_document
 from openfingym_verifier.scoring.parts import compute_part, joined, parts_of
-from openfingym_verifier.scoring.truth import Grader, HiddenTask, load_task
+from openfingym_verifier.scoring.truth import Action, Grader, HiddenTask, load_task
 from openfingym_verifier.scoring.worker import score
 from openfingym_verifier.scoring.workers import Workers
 

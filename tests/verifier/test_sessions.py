@@ -15,7 +15,7 @@ import pytest
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.market.session.taped import replayed
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier.ledger.log import verify_chain
+from openfingym_verifier.audit.log import verify_chain
 from tests.marks import SOCKETS_DROPPED
 
 TASK = "quick-live"

@@ -19,8 +19,8 @@ from openfingym.errors import VerifierError
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.ledger.ledger import Ledger
-from openfingym_verifier.ledger.log import verify_chain
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollouts.creation import CreationRequest
 from openfingym_verifier.scoring.truth import HiddenTask, load_tasks

@@ -25,10 +25,10 @@ from openfingym.receipts.frontier import Frontier
 from openfingym.receipts.merkle import is_included, leaf_hash
 from openfingym.receipts.tiles import TilePath, unbundled
 from openfingym_verifier.audit.ledger import verify_ledger
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.audit.questions import TABLES
 from openfingym_verifier.ledger import schema as ledger_schema
 from openfingym_verifier.ledger.ledger import Ledger
-from openfingym_verifier.ledger.log import verify_chain
 from openfingym_verifier.ledger.receipts import KEY_FILE, Receipts, load_signing_key
 from openfingym_verifier.ledger.writer import Transaction
 

@@ -23,7 +23,7 @@ from openfingym.rollouts.single import run
 from openfingym.suites.suite import SuiteQuestion
 from openfingym.verifiers.client import VerifierClient
 from openfingym.verifiers.receipt_check import check_run
-from openfingym_verifier.ledger.log import verify_chain
+from openfingym_verifier.audit.log import verify_chain
 from tests.marks import SOCKETS_DROPPED
 
 TASK = "mirai-relation-forecast"

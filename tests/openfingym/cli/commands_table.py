@@ -462,7 +462,7 @@ COMMANDS: Mapping[str, Command] = {
             "--family questions": (
                 "fails: UsageError: no results: no task of the family questions matches '*', or what matc",
             ),
-            "--out file.jsonl": ("reports.baselines.recorded path=file.jsonl",),
+            "--out file.jsonl": ("results.baselines.recorded path=file.jsonl",),
             "--markdown": ("cli.printable.say text=''",),
             "--json": (".recorded[].success>, 'stale': True, 'skill_shown': <reports.baselines.skills.get>}]",),
         },

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from openfingym.errors import VerifierError
 from openfingym.receipts.checkpoint import Checkpoint, unsigned
 from openfingym.verifiers.log_tiles import LEDGER, read_note
-from openfingym_verifier.ledger.log import ChainReport, verify_chain
+from openfingym_verifier.audit.log import ChainReport, verify_chain
 from openfingym_verifier.ledger.receipts import KEY_FILE, read_signing_key
 from openfingym_verifier.ledger.schema import STEPS
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def verify_ledger(path: Path, earlier_checkpoint: Path | None = None, key: PublicKey | None = None) -> ChainReport:
-    """Check a ledger: its log and what that says of the rest, as :func:`openfingym_verifier.ledger.log.verify_chain`
+    """Check a ledger: its log and what that says of the rest, as :func:`openfingym_verifier.audit.log.verify_chain`
     does, its triggers, and that its indices agree with its tables.
 
     Args:

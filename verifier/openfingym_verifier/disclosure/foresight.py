@@ -17,6 +17,7 @@ import numpy as np
 from openfingym.kinds import kind_named
 from openfingym.metrics.aggregation import SMALLEST_RATIO
 from openfingym.metrics.performance import RecordColumn
+from openfingym.results.baselines import CHECKS, recorded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,8 +109,6 @@ def best_recorded(task: str, data_kind: str) -> float | None:
     Raises:
         StoreError: the record of baselines cannot be read.
     """
-    from openfingym.reports.baselines import CHECKS, recorded
-
     # Without the agents that check a task: among them is the oracle, which knows the labels.
     rows = [row for row in recorded() if row.task == task and row.data_kind == data_kind and row.agent not in CHECKS]
     return min((row.relative_total for row in rows if row.relative_total is not None), default=None)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from openfingym.task.episodes import FoldName
     from openfingym_verifier.disclosure.ladder import LadderAnswer
     from openfingym_verifier.ledger.rows import Disclosures, RolloutRow, SeasonRecord
-    from openfingym_verifier.seasons.events import Released
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,18 @@ class Told:
     """How much of the result."""
     ladder: LadderAnswer | None = None
     """What the ladder of a disclosing season says of it; None where it says nothing."""
+
+
+@dataclass(frozen=True)
+class Released:
+    """A result that was held and now is told."""
+
+    rollout_id: str
+    principal: str
+    told_of: tuple[str, ...]
+    """By what is counted that something was told of its hidden data."""
+    counts: bool
+    """Whether it tells of hidden data that other rollouts have as well."""
 
 
 class Rations:

@@ -18,8 +18,8 @@ from openfingym.kinds import kind_named
 from openfingym_verifier.disclosure.foresight import best_recorded
 from openfingym_verifier.disclosure.pools import Pool, flags_of_rollout
 from openfingym_verifier.disclosure.probing import looks_like_probing
+from openfingym_verifier.episodes.play import stored_values
 from openfingym_verifier.policy import LOCAL_USER, OPERATOR
-from openfingym_verifier.rollouts.results import stored_values
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:

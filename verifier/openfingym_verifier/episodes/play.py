@@ -100,6 +100,18 @@ class Play:
         self.step, self.action, self.last = self.step + 1, text, led_to
 
 
+@dataclass
+class EpisodeProgress:
+    """The episodes that a rollout has begun, and the latest one as it is played."""
+
+    rows: list[EpisodeRow]
+    """The rollout's episodes, in the order they began."""
+    play: Play | None
+    """The latest episode as it is played; None before the first."""
+    action_bytes: int
+    """Bytes of all actions of the rollout that are in the ledger."""
+
+
 def read_json(text: str | bytes) -> dict[str, object]:
     """A JSON object; NaN and Infinity are read, to be refused by name later.
 
@@ -327,6 +339,13 @@ def complete(task: HiddenTask, values: NDArray[np.float64], fold: FoldName | Non
     completed, items = values.copy(), task.walk.items_of(fold)
     completed[items] = filled[items]
     return completed
+
+
+def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
+    """The values of a submission, float64 of the task's shape, from the bytes that the ledger keeps; with the
+    baseline's answers where a walk has none.
+    """
+    return complete(task, np.frombuffer(payload, "<f8").reshape(task.shape))
 
 
 def _integer(text: str) -> int:

@@ -26,7 +26,7 @@ from openfingym.verifiers.routes import (
     SUBMISSIONS,
     TASK,
 )
-from openfingym_verifier.clock import now_ns
+from openfingym_verifier.clock import now_ns, utc
 from openfingym_verifier.http import documents as doc
 from openfingym_verifier.http.access import authorization, operators_only
 from openfingym_verifier.http.endpoint import PostRoute, read_within
@@ -37,7 +37,7 @@ from openfingym_verifier.http.questions import add_question_routes
 from openfingym_verifier.http.rollouts import add_owner_routes
 from openfingym_verifier.http.seasons import add_season_routes
 from openfingym_verifier.problems import Problem, of_failure
-from openfingym_verifier.rollouts.rollout import Rollout, utc
+from openfingym_verifier.rollouts.rollout import Rollout
 from openfingym_verifier.telemetry import CONTENT_TYPE
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from openfingym.kinds.question_range import QuestionRange
 from openfingym.market.session.terms import SessionOrder
 from openfingym.verifiers.answers import HeldTask, LogRow, RolloutStatus, RolloutTicket, VerifiedResult
 from openfingym.verifiers.routes import NPY, NPZ
-from openfingym_verifier.clock import now_ns
+from openfingym_verifier.clock import now_ns, utc
 from openfingym_verifier.http import documents as doc
 from openfingym_verifier.http.access import caller_of
 from openfingym_verifier.http.openapi import PROBLEM_RESPONSE
@@ -24,7 +24,7 @@ from openfingym_verifier.http.receipts import add_receipt_routes
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollouts.creation import CreationRequest
-from openfingym_verifier.rollouts.rollout import Rollout, utc
+from openfingym_verifier.rollouts.rollout import Rollout
 
 if TYPE_CHECKING:
     from openfingym_verifier.participants.tokens import TokenIssuer

@@ -13,7 +13,6 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,6 +25,7 @@ from openfingym_verifier.clock import now_ns
 from openfingym_verifier.disclosure.feedback import WITHHELD, told
 from openfingym_verifier.episodes.play import (
     MAX_DETAIL,
+    EpisodeProgress,
     Play,
     answer,
     complete,
@@ -59,18 +59,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass
-class EpisodeProgress:
-    """The episodes that a rollout has begun, and the latest one as it is played."""
-
-    rows: list[EpisodeRow]
-    """The rollout's episodes, in the order they began."""
-    play: Play | None
-    """The latest episode as it is played; None before the first."""
-    action_bytes: int
-    """Bytes of all actions of the rollout that are in the ledger."""
 
 
 def practised(rows: Sequence[EpisodeRow]) -> int:

@@ -13,14 +13,13 @@ from openfingym.digests import sha256_of
 from openfingym.errors import SubmissionError
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.disclosure.ladder import surely_reached
-from openfingym_verifier.episodes.play import complete
+from openfingym_verifier.episodes.play import complete, stored_values
 from openfingym_verifier.rollouts.events import EpisodePlayed, Finalized
 from openfingym_verifier.rollouts.results import (
     ComparedScore,
     compare_with_baseline,
     final_result,
     nothing_accepted,
-    stored_values,
 )
 from openfingym_verifier.scoring.fault import find_fault
 from openfingym_verifier.threads import in_threads

@@ -6,16 +6,11 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from openfingym.results.result import INTERVALS
+from openfingym_verifier.clock import utc
 from openfingym_verifier.disclosure.past_showings import ShownBefore
-from openfingym_verifier.episodes.play import complete
-from openfingym_verifier.rollouts.rollout import utc
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from openfingym.metrics import Score
     from openfingym.metrics.sampling_error import SamplingError
     from openfingym.results import State
@@ -115,13 +110,6 @@ def nothing_accepted(rollout: Rollout) -> str:
     if rollout.hidden_task().sequential:
         return f"no private episode was begun ({rollout.rejected} actions refused{last})"
     return f"no submission was accepted ({rollout.rejected} refused{last})"
-
-
-def stored_values(payload: bytes, task: HiddenTask) -> NDArray[np.float64]:
-    """The values of a submission, float64 of the task's shape, from the bytes that the ledger keeps; with the
-    baseline's answers where a walk has none.
-    """
-    return complete(task, np.frombuffer(payload, "<f8").reshape(task.shape))
 
 
 def scored_fields(compared: ComparedScore) -> dict[str, object]:

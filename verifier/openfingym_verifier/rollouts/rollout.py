@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from openfingym_verifier.bucket import Bucket, Rate, take
+from openfingym_verifier.clock import utc
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollouts.events import Rejected
 
 if TYPE_CHECKING:
     from openfingym.results.result import Disclosure
+    from openfingym_verifier.episodes.play import EpisodeProgress
     from openfingym_verifier.ledger.rows import RolloutRow, SubmissionRow
-    from openfingym_verifier.rollouts.episode_service import EpisodeProgress
     from openfingym_verifier.scoring.truth import HiddenTask
-
-
-def utc(ns: int) -> str:
-    """Unix nanoseconds as an ISO 8601 time in UTC, to the millisecond."""
-    return datetime.fromtimestamp(ns / 1e9, UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass

@@ -12,10 +12,10 @@ from openfingym.errors import OpenFinGymError, SubmissionError, VerifierError
 from openfingym.verifiers.routes import NPY
 from openfingym_verifier.clock import now_ns
 from openfingym_verifier.disclosure.feedback import told
+from openfingym_verifier.episodes.play import stored_values
 from openfingym_verifier.ledger.storage import EVENT_BYTES, SUBMISSION_BYTES
 from openfingym_verifier.problems import REFUSALS, Problem
 from openfingym_verifier.rollouts.events import Accepted, Scored
-from openfingym_verifier.rollouts.results import stored_values
 from openfingym_verifier.submissions.intake import LIGHT_BYTES, Parsed, Submission, parse, refusal
 from openfingym_verifier.threads import in_threads
 

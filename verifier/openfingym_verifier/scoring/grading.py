@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
-    from openfingym_verifier.scoring.jobs import Action
-    from openfingym_verifier.scoring.truth import HiddenTask
+    from openfingym_verifier.scoring.truth import Action, HiddenTask
 
     Key = tuple[Action, str]
 

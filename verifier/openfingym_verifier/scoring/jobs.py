@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from openfingym_verifier.scoring.parts import Part
-    from openfingym_verifier.scoring.truth import Grader
-
-Action = Literal["public", "private", "baseline"]
+    from openfingym_verifier.scoring.truth import Action, Grader
 
 
 @dataclass(frozen=True, eq=False)

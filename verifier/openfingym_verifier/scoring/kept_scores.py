@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import openfingym
+from openfingym import version as release
 from openfingym.digests import sha256_of_json
 from openfingym.files.state import state_of
 from openfingym.files.strange import MEGABYTE, read_json
@@ -26,7 +26,6 @@ from openfingym.files.whole import write_json
 from openfingym.metrics import Score
 from openfingym.metrics.sampling_error import Replicates
 from openfingym.store import home
-from openfingym.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 FOLDER = "baseline-scores"
 """Folder of the store that holds the scores, one file each."""
 _MOST = 16 * MEGABYTE
-_LIBRARY = Path(openfingym.__file__).resolve().parent
+_LIBRARY = Path(release.__file__).resolve().parent
 _PARTS = ("metrics", "kinds", "task", "compiling.py")
 """What of the library says what a score is."""
 _COMPUTING = ("numpy", "scipy", "scikit-learn", "numba", "threadpoolctl")
@@ -98,7 +97,7 @@ def _name(task: HiddenTask) -> str | None:
         return None
     baseline = hashlib.sha256(np.ascontiguousarray(task.grader.baseline).tobytes()).hexdigest()
     computing = [sys.version, platform.machine(), *(_version(name) for name in _COMPUTING)]
-    return f"{sha256_of_json([task.manifest.digest, baseline, __version__, library, computing])}.json"
+    return f"{sha256_of_json([task.manifest.digest, baseline, release.__version__, library, computing])}.json"
 
 
 def _version(name: str) -> str:

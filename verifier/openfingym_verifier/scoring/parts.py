@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.metrics import Score
-    from openfingym_verifier.scoring.jobs import Action
-    from openfingym_verifier.scoring.truth import Grader
+    from openfingym_verifier.scoring.truth import Action, Grader
 
 Part = Literal["check", "fold"] | tuple[int, int]
 """``check`` refuses what cannot be accepted, ``fold`` scores the fold, a pair is the first and the end of some of its

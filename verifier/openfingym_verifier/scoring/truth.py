@@ -6,7 +6,7 @@ import functools
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -50,8 +50,9 @@ if TYPE_CHECKING:
     from openfingym.task import Spec
     from openfingym.task.episodes import SteppedEpisode
     from openfingym.task.exposure import Exposure
-    from openfingym_verifier.scoring.jobs import Action
 
+Action = Literal["public", "private", "baseline"]
+"""What is computed of an array: a score of either fold, or of the baseline on the private one."""
 MIN_PRICE = 1e-12
 """Prices must stay above this, or their returns leave the range of float64."""
 

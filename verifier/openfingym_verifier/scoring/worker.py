@@ -20,11 +20,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openfingym_verifier.scoring.jobs import Action, PreparationJob, ScoringJob
+from openfingym_verifier.scoring.jobs import PreparationJob, ScoringJob
 
 if TYPE_CHECKING:
     from openfingym.metrics import Score
-    from openfingym_verifier.scoring.truth import Grader
+    from openfingym_verifier.scoring.truth import Action, Grader
 
 NICENESS = 10
 """Added to the priority value of a worker, so that the event loop and light submissions go first."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym.machine import cores
 from openfingym_verifier.child import ONE_THREAD, command, environment
-from openfingym_verifier.scoring.jobs import Action, PreparationJob, ScoringJob
+from openfingym_verifier.scoring.jobs import PreparationJob, ScoringJob
 from openfingym_verifier.scoring.kept_scores import read_score
 from openfingym_verifier.scoring.parts import joined, parts_of
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from openfingym.metrics import Score
     from openfingym_verifier.scoring.parts import Part
-    from openfingym_verifier.scoring.truth import HiddenTask
+    from openfingym_verifier.scoring.truth import Action, HiddenTask
 
 TIMEOUT_S = 300.0
 """Seconds that a single score may take."""

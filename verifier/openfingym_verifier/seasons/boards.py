@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openfingym_verifier.clock import utc
 from openfingym_verifier.disclosure.disclosure import coarsely, disclosed
-from openfingym_verifier.rollouts.rollout import utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from openfingym.digests import canonical_json, sha256_of
 from openfingym_verifier.disclosure.disclosure import told_digest
+from openfingym_verifier.disclosure.rations import Released
 from openfingym_verifier.ledger.rows import RetiredFold, rollout_row
 from openfingym_verifier.policy import ENTRIES, LOCAL_USER, OPERATOR
 from openfingym_verifier.problems import Problem
@@ -106,18 +107,6 @@ def enter(transaction: Transaction, rollout_id: str, at_ns: int, *, primary: boo
     )
     entry = {"event": "entered", "at_ns": at_ns, "primary": primary}
     transaction.log(rollout_id, entry | ({} if instead is None else {"instead": instead}))
-
-
-@dataclass(frozen=True)
-class Released:
-    """A result that was held and now is told."""
-
-    rollout_id: str
-    principal: str
-    told_of: tuple[str, ...]
-    """By what is counted that something was told of its hidden data."""
-    counts: bool
-    """Whether it tells of hidden data that other rollouts have as well."""
 
 
 @dataclass(frozen=True)

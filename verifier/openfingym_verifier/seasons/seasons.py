@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from openfingym.task.exposure import hide_the_same
-from openfingym_verifier.clock import now_ns
+from openfingym_verifier.clock import now_ns, utc
 from openfingym_verifier.disclosure.ladder import worst_case_bits
 from openfingym_verifier.ledger.rows import FIRST_SEASON, SeasonRecord
 from openfingym_verifier.ledger.storage import EVENT_BYTES
@@ -17,7 +17,6 @@ from openfingym_verifier.policy import LADDER_ANSWERS
 from openfingym_verifier.principals import require_name
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollouts.events import hidden_instruments
-from openfingym_verifier.rollouts.rollout import utc
 from openfingym_verifier.seasons.events import Entered, SeasonClosed, SeasonOpened
 from openfingym_verifier.threads import in_threads
 
