@@ -2,8 +2,8 @@
 
 Attacks: an action that breaks the session, ruin, a practice episode, or no request ever again, for no score where it
 would be bad, and another try, or for a feed that fills the disk for a day; a venue that dies, a full disk, a lost,
-damaged or exchanged tape, for a score of other bars or at the second `finalize` (`tests/verifier/test_sessions.py`
-kills the verifier).
+damaged or exchanged tape, for a score of other bars or at the second `finalize`
+(`tests/verifier/episodes/test_sessions.py` kills the verifier).
 """
 
 from __future__ import annotations

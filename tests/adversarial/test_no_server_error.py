@@ -389,7 +389,7 @@ def tables(kind: str, generator: np.random.Generator) -> bytes:
 @pytest.mark.parametrize("media", TABLES)
 def test_tables(media: str) -> None:
     """In this process, many; in its own, where even a decoder that crashes is a refusal, see
-    tests/verifier/test_submissions.py."""
+    tests/verifier/submissions/test_submissions.py."""
     kind, generator, outcomes = TABLES[media], np.random.default_rng(4), Counter[str]()
     grammar = Grammar(5, (4, 2))
     for _ in range(DOCUMENTS // 20):

@@ -20,8 +20,8 @@ from openfingym.verifiers.client import VerifierClient
 from openfingym_verifier.ledger.ledger import Ledger
 from openfingym_verifier.ledger.storage import MB
 from openfingym_verifier.policy import LOCAL, STRICT
+from tests.verifier.ledger.test_crash import limit_file_size
 from tests.verifier.scripted import START, question
-from tests.verifier.test_crash import limit_file_size
 
 STEPPED = "equity-rolling-forecast"
 

@@ -15,10 +15,10 @@ import pytest
 
 from openfingym.errors import SubmissionError, VerifierError
 from openfingym_verifier.audit.log import verify_chain
+from tests.verifier.ledger.test_crash import limit_file_size
 from tests.verifier.scripted import START, question
-from tests.verifier.test_crash import limit_file_size
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 YEAR_2100 = 4_102_444_800_000_000_000
 # httpcore leaves a unix socket that could not be connected to the garbage collector.
 pytestmark = [
