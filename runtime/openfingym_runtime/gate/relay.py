@@ -12,12 +12,9 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from openfingym_runtime.gate.upstream import LiveConnection
-
-if TYPE_CHECKING:
-    from openfingym_runtime.gate.protocol import Gatekeeping
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 """Appended to the key for the handshake's answer, as the standard has it."""
@@ -36,6 +33,23 @@ UNBOUNDED = 1 << 63
 """Length of a message that no frame's header can state."""
 PROTOCOL_ERROR, POLICY_VIOLATION, TOO_BIG = 1002, 1008, 1009
 """Codes of close frames (RFC 6455, section 7.4.1)."""
+
+
+class Accounts(Protocol):
+    """What a gate bounds and counts of its WebSockets."""
+
+    @property
+    def max_body_bytes(self) -> int:
+        """Length of the longest message."""
+
+    def spend(self, calls: int, /) -> bool:
+        """Count so many calls of the agent; False if not so many are left."""
+
+    def refused(self) -> None:
+        """Count a frame that is not passed on."""
+
+    def verifier_failed(self) -> None:
+        """Count a failure of the verifier."""
 
 
 def new_key() -> bytes:
@@ -170,7 +184,7 @@ class Sides:
 class Relay:
     """Carries the frames of one WebSocket in both directions; runs on the gate's event loop."""
 
-    def __init__(self, agent: Sides, verifier: LiveConnection, gate: Gatekeeping) -> None:
+    def __init__(self, agent: Sides, verifier: LiveConnection, gate: Accounts) -> None:
         """Begin to carry frames.
 
         Args:
