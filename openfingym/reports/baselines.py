@@ -22,6 +22,7 @@ from openfingym.kinds import reference_version
 from openfingym.packages.build import build, build_key
 from openfingym.results import RolloutResult
 from openfingym.results.result import INTERVALS
+from openfingym.rollouts.order import RolloutOrder
 
 if TYPE_CHECKING:
     from openfingym.adversarial.marks import Skill
@@ -227,7 +228,7 @@ def _one(
 
     start = time.monotonic()
     try:
-        result = launcher.run(package, resolve(agent), seed=seed)
+        result = launcher.run(package, resolve(agent), RolloutOrder(seed=seed))
     except OpenFinGymError as error:
         # One task that cannot be run must not take the rest of a long table with it.
         manifest = package.manifest
