@@ -18,6 +18,7 @@ from openfingym.kinds import reference_version
 from openfingym.packages.build import build, build_key
 from openfingym.results import RolloutResult
 from openfingym.results.baselines import CHECKS, BaselineResult
+from openfingym.rollouts.order import RolloutOrder
 
 if TYPE_CHECKING:
     from openfingym.adversarial.marks import Skill
@@ -146,7 +147,7 @@ def _one(
 
     start = time.monotonic()
     try:
-        result = launcher.run(package, resolve(agent), seed=seed)
+        result = launcher.run(package, resolve(agent), RolloutOrder(seed=seed))
     except OpenFinGymError as error:
         # One task that cannot be run must not take the rest of a long table with it.
         manifest = package.manifest

@@ -19,7 +19,7 @@ from openfingym.verifiers import VerifierAddress
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.conversation_runner import ConversationRunner
-    from openfingym.agents.llm.launching import ModelSetup
+    from openfingym.agents.llm.setup import ModelSetup
     from openfingym.models.meter import Allowance
     from openfingym.models.model import LanguageModel
     from openfingym.models.prices import PriceTable

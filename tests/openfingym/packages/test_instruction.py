@@ -13,6 +13,7 @@ from openfingym.machine import Libraries
 from openfingym.packages.build import build
 from openfingym.packages.instruction import OFFERED, told
 from openfingym.packages.package import BuiltPackage
+from openfingym.rollouts.hooks import RolloutHooks
 from openfingym.rollouts.launcher import Launcher
 from openfingym_runtime import packages
 from openfingym_runtime.docker import images
@@ -117,7 +118,7 @@ def test_a_program_finds_the_same_text(bare: None, windows: BuiltPackage, backen
     printed: list[bytes] = []
     reader = Agent("reader", "program", READS, trusted=True)
     with Launcher([windows], backend=backend) as launcher:
-        launcher.run(windows, reader, ended=lambda outcome: printed.append(outcome.output))
+        launcher.run(windows, reader, hooks=RolloutHooks(ended=lambda outcome: printed.append(outcome.output)))
     assert printed[0].decode().strip() == windows.read_instruction(BARE).strip()
 
 
