@@ -36,12 +36,14 @@ GROUPS = {
     f"openfingym.{group}"
     for group in (
         "collectors",
+        "commands",
         "event_problems",
         "forecasters",
         "loggers",
         "providers",
         "question_generators",
         "recurrent_problems",
+        "stand_ins",
         "tasks",
     )
 }
