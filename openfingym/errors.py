@@ -32,8 +32,11 @@ the class's ``exit_code``.
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    # At run time nothing here needs it, and it is much of what `openfingym --help` would import.
+    from pathlib import Path
 
 __all__ = [
     "BackendUnavailableError",

@@ -11,6 +11,7 @@ import sys
 
 import click
 
+from openfingym.cli import plugin_commands
 from openfingym.cli.printable import say
 from openfingym.cli.repeats import refusing_repeats
 from openfingym.cli.streams import outlast_readers
@@ -42,7 +43,6 @@ COMMANDS = {
     "env": ("openfingym.cli.env:env", "Serve environments to trainers."),
     "mcp": ("openfingym.cli.mcp:mcp", "Let a coding agent play TASK over the Model Context Protocol."),
     "rounds": ("openfingym.cli.rounds:rounds", "Run a live benchmark: rounds of questions, by a schedule."),
-    "forge": ("openfingym.cli.forge:forge", "Make task packages of papers, and prove them before anyone runs them."),
     "tape": ("openfingym.cli.tape:tape", "Look at session tapes: everything that went into a live session."),
     "receipt": (
         "openfingym.cli.receipt:receipt",
@@ -56,20 +56,24 @@ COMMANDS = {
     "image": ("openfingym.cli.image:image", "Build the agent image for the docker backend."),
     "doctor": ("openfingym.cli.doctor:doctor", "Say what works on this machine, and what to do about the rest."),
 }
-"""Module and attribute of each command, and its help in one line, which the list of commands shows without importing
-the module. A test compares it with the command's own help."""
+"""Module and attribute of each command of the library, and its help in one line, which the list of commands shows
+without importing the module. A test compares it with the command's own help."""
 
 
 class _LazyGroup(click.Group):
-    """A group whose commands are imported when they are run or asked for help."""
+    """A group whose commands are imported when they are run or asked for help.
+
+    The library's own come first, and hide those of other distributions that have the same name.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        return list(COMMANDS)
+        return list(dict.fromkeys([*COMMANDS, *plugin_commands.names()]))
 
     # Click calls it with all of these arguments.
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
-            return None
+            brought = plugin_commands.command_of(cmd_name)
+            return None if brought is None else refusing_repeats(brought)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
@@ -77,8 +81,10 @@ class _LazyGroup(click.Group):
 
     # Click calls it with all of these arguments.
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        own = {name: text for name, (_, text) in COMMANDS.items()}
+        brought = [row for row in plugin_commands.short_helps().items() if row[0] not in own]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([*own.items(), *brought])
 
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:

@@ -1,15 +1,18 @@
-"""The rooms of the library, the verifier and the runtime, and that imports go one way between them: CONTRIBUTING.md
-lists the rooms, and the code is compared."""
+"""The rooms of the library, its tenants, the verifier and the runtime, and that imports go one way between them:
+CONTRIBUTING.md lists the rooms, and the code is compared."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.tenants import TENANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
@@ -52,7 +55,8 @@ class House:
 LIBRARY = House(ROOT / "openfingym", "room", loose=14)
 VERIFIER = House(ROOT / "verifier" / "openfingym_verifier", "room of the verifier", loose=14)
 RUNTIME = House(ROOT / "runtime" / "openfingym_runtime", "room of the runtime", loose=12)
-each_house = pytest.mark.parametrize("house", [LIBRARY, VERIFIER, RUNTIME], ids=lambda house: house.folder.name)
+HOUSES = [LIBRARY, VERIFIER, RUNTIME, *(House(ROOT / name, f"room of `{name}`", loose=14) for name in TENANTS)]
+each_house = pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.folder.name)
 
 
 @cache
@@ -102,7 +106,6 @@ def test_two_folders_of_a_room_do_not_import_each_other(house: House) -> None:
     assert [pair for pair in found if (pair[0], pair[2], pair[1]) in found] == []
 
 
-def test_no_folder_hides_a_public_name() -> None:
-    import openfingym
-
-    assert LIBRARY.rooms().isdisjoint(openfingym.__all__)
+@each_house
+def test_no_folder_hides_a_public_name(house: House) -> None:
+    assert house.rooms().isdisjoint(getattr(importlib.import_module(house.folder.name), "__all__", ()))
