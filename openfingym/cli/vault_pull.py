@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,7 +16,7 @@ from openfingym.suites.world import PullOrder, World, find_world, known_worlds
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-class WorldName(click.ParamType):
+class WorldName(click.ParamType[str]):
     """The name of a world that installed suites bring.
 
     Args:
@@ -33,7 +32,7 @@ class WorldName(click.ParamType):
         """The worlds that fit, by name."""
         return {name: world for name in known_worlds() if self._fits(world := find_world(name))}
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name, if a world that fits has it."""
         if value not in (known := self.worlds()):
             names = ", ".join(map(repr, known)) or "those of installed suites, of which there are none"
