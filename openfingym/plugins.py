@@ -120,8 +120,19 @@ def _read(group: str, _installed: tuple[Place, ...]) -> tuple[EntryPoint, ...]:
 
 
 def is_own(thing: object) -> bool:
-    """Whether the class of an object is this library's, and not that of another package or a script.
+    """Whether the class of an object is of the library's own distribution, and not of another package or a script.
 
     A class of another package that inherits one of the library's may do anything, and has its own module.
     """
-    return type(thing).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return type(thing).__module__.partition(".")[0] in own_packages()
+
+
+@lru_cache(maxsize=1)
+def own_packages() -> frozenset[str]:
+    """Import packages of the library's own distribution: this one, and those that its entry points lead into."""
+    here = __name__.partition(".")[0]
+    try:
+        entries = metadata.distribution(here).entry_points
+    except metadata.PackageNotFoundError:  # run from its source, without being installed
+        return frozenset({here})
+    return frozenset({here, *(entry.module.partition(".")[0] for entry in entries)})

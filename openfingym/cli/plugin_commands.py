@@ -23,9 +23,9 @@ Claim = tuple[str, str]
 """The distribution and the place of an entry point, such as ``module:object``."""
 
 
-def names() -> list[str]:
+def names(group: str = GROUP) -> list[str]:
     """Names of all commands that distributions bring, whether or not they can be loaded, in order of the alphabet."""
-    return sorted(claims(GROUP))
+    return sorted(claims(group))
 
 
 def short_helps() -> dict[str, str]:
@@ -33,12 +33,12 @@ def short_helps() -> dict[str, str]:
     return {name: _command(name, claimed).get_short_help_str(SHORT) for name, claimed in sorted(claims(GROUP).items())}
 
 
-def command_of(name: str) -> click.Command | None:
+def command_of(name: str, group: str = GROUP) -> click.Command | None:
     """The command of a name; None if no distribution brings one.
 
     One that cannot be loaded is a command that says why, and does nothing else.
     """
-    claimed = claims(GROUP).get(name)
+    claimed = claims(group).get(name)
     return None if claimed is None else _command(name, claimed)
 
 

@@ -10,6 +10,7 @@ import click
 
 from openfingym.cli.ledger_place import folder_of, folder_option
 from openfingym.cli.options import isolated_option, json_option
+from openfingym.cli.plugin_groups import OpenGroup
 from openfingym.cli.printable import say
 from openfingym.cli.render import print_json, print_table
 from openfingym.cli.rounds_place import (
@@ -19,13 +20,13 @@ from openfingym.cli.rounds_place import (
     opened_ledger,
     publisher,
     report_of,
+    reporter_of,
     series_argument,
     title,
     verifier_option,
 )
 from openfingym.cli.rounds_prove import prove
 from openfingym.cli.rounds_run import run
-from openfingym.cli.rounds_verdicts import verdicts
 from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ SERIES = "weekly"
 """Name of the definition that is begun where none is named."""
 
 
-@click.group()
+@click.group(cls=OpenGroup)
 def rounds() -> None:
     """Run a live benchmark: rounds of questions, by a schedule."""
 
 
-for command in (run, prove, verdicts):
+for command in (run, prove):
     rounds.add_command(command)
 
 
@@ -209,31 +210,26 @@ def _print_status(heading: str, state: SeriesStatus) -> None:
 def report(series: str | None, folder: Path | None, html: Path | None, isolated_only: bool, as_json: bool) -> None:
     """Report on the scored forecasts of a SERIES: who is better, and by how much.
 
-    Of a series whose questions say which track and level they are of, such as findeepforecast, the tables are those
-    of the paper: accuracy by method, track, market and week, skill, errors, and cost.
+    Whoever brings the questions may bring their report: of a series whose questions say which track and level they are
+    of, the tables are accuracy by method, track, market and week, skill, errors, and cost.
 
     The ledger is only read; a verifier may be using it.
     """
-    from openfingym.cli.forecast_report import print_forecast_report
-    from openfingym.cli.season_report import print_season_report
     from openfingym.files.whole import write_text
-    from openfingym.reports.seasons import SeasonReport
     from openfingym.rounds.book import Book
 
     book = Book.find(series)
     if folder is None and not folder_of(folder).exists():
         raise UsageError(f"{book.series.name} has asked nothing yet; begin with `openfingym rounds tick`")
-    made = report_of(book, folder_of(folder), isolated_only=isolated_only)
+    reporter = reporter_of(book, folder_of(folder))
+    made = report_of(reporter, book, folder_of(folder), isolated_only=isolated_only)
     if html is not None:
         write_text(html, made.html(), errors="backslashreplace")
     if as_json:
         print_json(about(book) | made.to_dict())
         return
     say(title(book))
-    if isinstance(made, SeasonReport):
-        print_season_report(made)
-    else:
-        print_forecast_report(made)
+    reporter.show(made)
     if not made.forecasts:
         say(f"Nothing is scored yet; `openfingym rounds status {book.series.name}` says when something will be.")
     if html is not None:

@@ -14,7 +14,7 @@ from openfingym.cli.ledger_place import connected
 
 if TYPE_CHECKING:
     from openfingym.reports.forecasts import ForecastReport
-    from openfingym.reports.seasons import SeasonReport
+    from openfingym.reports.series import SeriesReport, SeriesReporter
     from openfingym.rounds.book import Book
     from openfingym.rounds.ledger import LedgerClient
     from openfingym.rounds.schedule import RoundTimes
@@ -49,34 +49,66 @@ def _publish(book: Book, folder: Path, times: RoundTimes, now_ns: int, *, isolat
     from openfingym.questions import utc_text
     from openfingym.rounds.tick import REPORT
 
-    made = report_of(book, folder, isolated_only=isolated_only)
+    made = report_of(reporter_of(book, folder), book, folder, isolated_only=isolated_only)
     book.write(times.week, PAGE, made.html())
     published = about(book) | {"published_at": utc_text(now_ns)}
     # Written last: a round counts as published as soon as this file is there.
     book.write(times.week, REPORT, published | made.to_dict())
 
 
-def report_of(book: Book, folder: Path, *, isolated_only: bool = False) -> SeasonReport | ForecastReport:
-    """The report of a series: on its season, where its questions state their track and level, else on its forecasts.
+class _Forecasts:
+    """The report on the forecasts of a series, which fits any."""
+
+    def knows(self, ledger: Path, series: str) -> bool:  # noqa: ARG002
+        """See :class:`~openfingym.reports.series.SeriesReporter`."""
+        return True
+
+    def report(
+        self,
+        ledger: Path,
+        series: str,
+        *,
+        title: str,  # noqa: ARG002
+        folder: Path,
+        isolated_only: bool,
+    ) -> ForecastReport:
+        """See :class:`~openfingym.reports.series.SeriesReporter`."""
+        from openfingym.reports.forecasts import forecast_report
+        from openfingym.rounds.generator import round_name
+
+        rounds = {"round": [round_name(series, "*")]}
+        return forecast_report(ledger, where=rounds, folders=[folder], isolated_only=isolated_only)
+
+    def show(self, report: Any) -> None:
+        """See :class:`~openfingym.reports.series.SeriesReporter`."""
+        from openfingym.cli.forecast_report import print_forecast_report
+
+        print_forecast_report(report)
+
+
+def reporter_of(book: Book, folder: Path) -> SeriesReporter:
+    """What reports on a series: what an installed package has for its questions, else the report on its forecasts.
 
     Args:
         book: the folder of the series.
         folder: folder of the ledger, which is only read.
+    """
+    from openfingym.reports.series import find_reporter
+
+    return find_reporter(folder, book.series.name) or _Forecasts()
+
+
+def report_of(reporter: SeriesReporter, book: Book, folder: Path, *, isolated_only: bool = False) -> SeriesReport:
+    """The report of a series.
+
+    Args:
+        reporter: what reports on it.
+        book: the folder of the series.
+        folder: folder of the ledger, which is only read.
         isolated_only: whether to leave out forecasters that did not run in isolation, but for the references.
     """
-    from openfingym.reports.forecasts import forecast_report
-    from openfingym.reports.seasons import is_season, season_report
-    from openfingym.rounds.generator import round_name
-
     name = book.series.name
-    if is_season(folder, name):
-        return season_report(folder, name, title=title(book), folder=book.folder, isolated_only=isolated_only)
-    return forecast_report(
-        folder,
-        where={"round": [round_name(name, "*")]},
-        folders=[book.folder],
-        isolated_only=isolated_only,
-    )
+    return reporter.report(folder, name, title=title(book), folder=book.folder, isolated_only=isolated_only)
 
 
 @contextmanager

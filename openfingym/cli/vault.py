@@ -36,21 +36,17 @@ def info(names: tuple[str, ...], as_json: bool) -> None:
     """Describe vaults: what they hold, from where, and from when to when it became known.
 
     Without a VAULT, list those in the store. The bundled one is built when it is first wanted, which takes seconds;
-    so are finsearch and findeepforecast, by name, which takes up to a minute.
+    so are some simulated worlds, by name, which takes up to a minute.
     """
+    from openfingym.suites.world import find_world, known_worlds
     from openfingym.vault import Vault
     from openfingym.vault.snapshots import stored
 
     places = [str(folder) for name, folders in stored().items() if name != "bundled" for folder in folders]
-    # Worlds that the library makes by itself are built when they are first asked for by name.
-    if "finsearch" in names and "finsearch" not in stored():
-        from openfingym.suites.finsearch.world import finsearch_vault
-
-        finsearch_vault()
-    if "findeepforecast" in names and "findeepforecast" not in stored():
-        from openfingym.suites.findeepforecast.world.building import findeepforecast_vault
-
-        findeepforecast_vault()
+    for name in ({*names} & {*known_worlds()}) - {*stored()}:
+        # Built when it is first asked for by name.
+        if (world := find_world(name)).made_when_named:
+            world.simulate(0, None, None)
     opened = [Vault.open(name) for name in names or ("bundled", *places)]
     if as_json:
         print_json([_described(each) for each in opened])

@@ -2,28 +2,64 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from openfingym.cli.options import json_option
 from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
-from openfingym.errors import UsageError
-
-if TYPE_CHECKING:
-    from openfingym.suites.mirai.gdelt import PullReport
-    from openfingym.vault import Vault
+from openfingym.suites.world import PullOrder, World, find_world, known_worlds
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-SHOWN = 5
-"""The most missing files, and the most reasons, that are shown after a pull."""
 
 
-@click.command("pull")
-@click.argument("name", type=click.Choice(["mirai"]))
+class WorldName(click.ParamType[str]):
+    """The name of a world that installed suites bring.
+
+    Args:
+        fits: whether a world can do what the command does.
+    """
+
+    name = "world"
+
+    def __init__(self, fits: Callable[[World], bool]) -> None:
+        self._fits = fits
+
+    def worlds(self) -> dict[str, World]:
+        """The worlds that fit, by name."""
+        return {name: world for name in known_worlds() if self._fits(world := find_world(name))}
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if a world that fits has it."""
+        if value not in (known := self.worlds()):
+            names = ", ".join(map(repr, known)) or "those of installed suites, of which there are none"
+            self.fail(f"{value!r} is not one of {names}.", param, ctx)
+        return value
+
+    # Click calls it with all of these arguments.
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        """The names that begin as what was typed does."""
+        return [CompletionItem(name) for name in self.worlds() if name.startswith(incomplete)]
+
+
+class _Worlds(click.Command):
+    """A command about a world, whose help lists them."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of worlds."""
+        kinds = [parameter.type for parameter in self.params if isinstance(parameter.type, WorldName)]
+        rows = [(name, world.about) for kind in kinds for name, world in kind.worlds().items()]
+        if rows:
+            with formatter.section("Worlds"):
+                formatter.write_dl(rows)
+        super().format_epilog(ctx, formatter)
+
+
+@click.command("pull", cls=_Worlds)
+@click.argument("name", type=WorldName(lambda world: world.pulls))
 @click.option("--from", "first", metavar="YYYY-MM", required=True, help="First month.")
 @click.option("--to", "last", metavar="YYYY-MM", required=True, help="Last month, included.")
 @click.option("--texts", type=_FOLDER, help="Folder of .parquet or .jsonl files with url, title and text of articles.")
@@ -47,102 +83,34 @@ def pull_command(
     threshold: int | None,
     as_json: bool,
 ) -> None:
-    """Pull months of a publisher's data into a vault; NAME is mirai, events and news from GDELT 2.0.
+    """Pull months of a publisher's data into a vault; NAME is that of a world.
 
     A pull goes on where an earlier one stopped, however that ended. Without --texts or --fetch-texts, titles are made
     of the articles' addresses, and there are no texts.
     """
-    from openfingym.suites.mirai.gdelt import PullOptions, pull
-
-    del name  # click has checked it, and there is one publisher
-    given = {"base_url": base_url, "threshold": threshold, "work": work, "folder": out, "texts": texts}
-    chosen = {key: value for key, value in given.items() if value is not None}
-    options = PullOptions(first, last, fetch=fetch, most_pages=most_pages, **chosen)  # type: ignore[arg-type]
-    report = pull(options, lambda line: say(line, err=True))
+    order = PullOrder(first, last, out, work, base_url, texts, fetch, most_pages, threshold)
+    pulled = find_world(name).pull(order, lambda line: say(line, err=True))
     if as_json:
-        print_json(_json(report))
+        print_json({"folder": str(pulled.vault.folder), "digest": pulled.vault.digest, **pulled.document})
         return
-    say(f"{report.vault.folder}")
-    say(f"  {report.rows:,} rows in {sum(day.files for day in report.days):,} files, {report.articles:,} articles")
-    say(f"  digest {report.vault.digest}")
-    gaps = report.gaps
-    if gaps:
-        say(f"  {len(gaps):,} files missing; the next pull tries again those that are in the list:")
-        for file, reason in list(gaps.items())[:SHOWN]:
-            say(f"    {file}: {reason}")
-    for reason, count in list(report.without_text.items())[:SHOWN]:
-        say(f"  {count:,} articles without a text: {reason}")
+    say(f"{pulled.vault.folder}\n  digest {pulled.vault.digest}")
+    for line in pulled.lines:
+        say(f"  {line}")
 
 
-@click.command("simulate")
-@click.argument("name", type=click.Choice(["mirai", "finsearch", "findeepforecast"]))
+@click.command("simulate", cls=_Worlds)
+@click.argument("name", type=WorldName(lambda world: world.simulates))
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The world.")
-@click.option(
-    "--days",
-    type=click.IntRange(1, 20_000),
-    help="How long it is; default: 425 of mirai, 17 years of finsearch. findeepforecast has its own length.",
-)
+@click.option("--days", type=click.IntRange(1, 20_000), help="How long it is; default: as long as its world says.")
 @click.option("--out", type=_FOLDER, help="Folder for the vault; the store if left out.")
 @json_option("an object")
 def simulate_command(name: str, seed: int, days: int | None, out: Path | None, as_json: bool) -> None:
-    """Make a vault of a simulated world; NAME is mirai, countries with events and news, finsearch, a market with
-    companies, prices, statistics and pages beside the real tables of the bundled vault, or findeepforecast, companies
-    with reports, statistics and stories of a ten-week season.
+    """Make a vault of a simulated world; NAME is that of a world.
 
     Nothing that is simulated is real, and it says so. The same seed and days give the same digest.
     """
-    made = _MAKERS[name](seed, days, out)
+    made = find_world(name).simulate(seed, days, out)
     if as_json:
         print_json({"folder": str(made.folder), "digest": made.digest, "simulated": True})
         return
     say(f"{made.folder}\n  {made.manifest.title}\n  digest {made.digest}")
-
-
-def _simulated_mirai(seed: int, days: int | None, out: Path | None) -> Vault:
-    from openfingym.suites.mirai.simulated import simulated_vault, write_simulated
-    from openfingym.suites.mirai.world import SimulationSize
-
-    size = SimulationSize() if days is None else SimulationSize(days=days)
-    return simulated_vault(size, seed=seed) if out is None else write_simulated(out, size, seed=seed)
-
-
-def _simulated_finsearch(seed: int, days: int | None, out: Path | None) -> Vault:
-    from openfingym.suites.finsearch.world import MarketSize, finsearch_vault, write_finsearch
-
-    # The last day is fixed, so that a longer world begins earlier and ends with the same days.
-    last = MarketSize.last_day
-    size = MarketSize() if days is None else MarketSize(first_day=last - timedelta(days=days - 1))
-    return finsearch_vault(size, seed=seed) if out is None else write_finsearch(out, size, seed=seed)
-
-
-def _simulated_findeepforecast(seed: int, days: int | None, out: Path | None) -> Vault:
-    from openfingym.suites.findeepforecast.world.building import findeepforecast_vault, write_findeepforecast
-
-    if days is not None:
-        raise UsageError(
-            "findeepforecast is as long as its season and what comes before and after it; leave out --days"
-        )
-    return findeepforecast_vault(seed=seed) if out is None else write_findeepforecast(out, seed=seed)
-
-
-_MAKERS = {
-    "mirai": _simulated_mirai,
-    "finsearch": _simulated_finsearch,
-    "findeepforecast": _simulated_findeepforecast,
-}
-"""What makes the vault of each world, by name."""
-
-
-def _json(report: PullReport) -> dict[str, object]:
-    return {
-        "folder": str(report.vault.folder),
-        "digest": report.vault.digest,
-        "rows": report.rows,
-        "malformed": sum(day.malformed for day in report.days),
-        "kept": sum(day.kept for day in report.days),
-        "files": sum(day.files for day in report.days),
-        "missing": report.gaps,
-        "articles": report.articles,
-        "dropped": report.dropped,
-        "without_text": report.without_text,
-    }

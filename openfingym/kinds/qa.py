@@ -8,8 +8,8 @@ Without an answer these are all 0, as those of an empty set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, fields, replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from openfingym.kinds.qa_contract import QaContract, qa_contract
 from openfingym.kinds.qa_episodes import AnswerState, QuestionEpisode
 from openfingym.kinds.sequential import SequentialKind
 from openfingym.kinds.start import Start
+from openfingym.suites.registry import find_example
 from openfingym.suites.suite import UNDATED, Asking, SuiteQuestion
 from openfingym.task.contracts import Contract
 from openfingym.vault.held import opened
@@ -32,27 +33,6 @@ if TYPE_CHECKING:
     from openfingym.task.episodes import Step, SteppedEpisode
     from openfingym.vault import Vault
 
-START = Start(
-    data="the simulated world of the suite 'mirai'",
-    description="Forecast what countries do to each other, in a simulated world.",
-    asks="Forecast the relations between two countries a day ahead.",
-    asset_class="synthetic",
-    frequency="daily",
-    panel="questions about pairs of countries",
-    dataset="mirai-simulated",
-    split=None,
-    contract="""suite = "mirai"
-unit = "share of a set"
-low = 0.0
-high = 1.0
-
-[metadata.openfingym.contract.options]   # what the suite lets a task choose; these are what it has without them
-month = "2024-02"
-horizon = 1            # days ahead: 1, 7, 30 or 90
-subset = "full"        # full | events | news | none
-""",
-    metrics=(("second_level_f1", 1.0),),
-)
 NAIVE = """\
 import interface
 
@@ -70,11 +50,21 @@ WORLD = "world/"
 """Begins the names of hidden arrays that are the files of a rollout's own world."""
 
 
+class _ExampleOfSuite:
+    """The scaffold of a new task: what the first of the suites that state one has; read when it is asked for."""
+
+    def __get__(self, kind: object, owner: object = None) -> Start:
+        example = find_example()
+        if example is None:
+            raise UsageError("no suite that is installed states a task to start from; install one, or copy a task")
+        return Start(split=None, **{field.name: getattr(example, field.name) for field in fields(example)})
+
+
 class QaKind(SequentialKind):
     """Questions of a suite, with tools to look things up."""
 
     contract = QaContract
-    start = START
+    start = cast("Start", _ExampleOfSuite())
     load_train = ("train_questions", "train_answers")
     interface = "interface_qa.py"
     naive_program = NAIVE

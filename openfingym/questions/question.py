@@ -23,7 +23,7 @@ NUMERIC: frozenset[Form] = frozenset({"value", "quantiles", "interval"})
 Measure = Literal["amount", "ratio", "rate", "macro"]
 """What a number measures, which fixes how close a forecast must come to count as correct."""
 TOLERANCES: Mapping[Measure, float] = MappingProxyType({"amount": 0.05, "ratio": 0.01, "rate": 0.001, "macro": 0.01})
-"""Largest relative error, exclusive, of a correct forecast (FinDeepForecast, section 2.5): 5 % of amounts in millions,
+"""Largest relative error, exclusive, of a correct forecast (Li et al. 2026, section 2.5): 5 % of amounts in millions,
 1 % of ratios and percentages, 0.1 % of interest and exchange rates, 1 % of other macroeconomic figures."""
 DAY_NS = 86_400 * 10**9
 """Nanoseconds in a day."""

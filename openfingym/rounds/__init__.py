@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
-    from openfingym.rounds.forecaster import Forecaster, ForecastProgram
+    from openfingym.rounds.forecaster import Forecaster, ForecastProgram, QuestionWithTools
     from openfingym.rounds.generator import Generator, Options, Round
     from openfingym.rounds.proving import prove_generation
 
@@ -21,6 +21,7 @@ __all__ = [
     "Forecaster",
     "Generator",
     "Options",
+    "QuestionWithTools",
     "Round",
     "prove_generation",
 ]
@@ -30,6 +31,7 @@ _HOMES = {
     "Forecaster": "forecaster",
     "Generator": "generator",
     "Options": "generator",
+    "QuestionWithTools": "forecaster",
     "Round": "generator",
     "prove_generation": "proving",
 }

@@ -1,4 +1,4 @@
-"""Forecasters: what answers the questions of a round (FinDeepForecast's Forecasting Agent).
+"""Forecasters: what answers the questions of a round.
 
 A :class:`Forecaster` is given the open questions of a week together, and answers or declines each. There are three ways
 to be one: a program of a few lines (:class:`ForecastProgram`), an agent that asks a language model, and a command of a
@@ -20,19 +20,16 @@ from openfingym.questions.answer import read_answer
 from openfingym.rounds.references import answer_document
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from openfingym.questions.question import Question
     from openfingym.results import Isolation
     from openfingym.rounds.generator import Options
-    from openfingym.suites.findeepforecast.problem import ForecastProblem
-    from openfingym.suites.findeepforecast.world.known import KnownWorld
+    from openfingym.suites.suite import Lookup, Suite, SuiteQuestion
 
 ENTRY_POINT_GROUP = "openfingym.forecasters"
-OWN = {
-    "seasonal": "openfingym.suites.findeepforecast.forecasting.seasonal",
-    "consensus": "openfingym.suites.findeepforecast.forecasting.consensus",
-}
-"""Programs of the library by name, each the ``PROGRAM`` of its module."""
-_PROGRAMS = Plugins("forecaster", ENTRY_POINT_GROUP, {name: f"{module}:PROGRAM" for name, module in OWN.items()})
+_PROGRAMS = Plugins("forecaster", ENTRY_POINT_GROUP, {})
 PROGRAM: Mapping[str, Any] = MappingProxyType({"method": "program"})
 """The record of an answer that a program gave."""
 SINGLE = frozenset({"probability", "value"})
@@ -62,17 +59,35 @@ class Said:
 
 
 @dataclass(frozen=True)
+class QuestionWithTools:
+    """A question of a round as a suite asks it, with the suite's tools."""
+
+    suite: Suite
+    """The suite whose prompts, tools and form of answer are used."""
+    question: SuiteQuestion
+    """The question, as it is put to an agent."""
+    lookup: Lookup
+    """Calls the suite's tools, opened as of the time of answering."""
+    simulated: bool
+    """Whether the world that is asked about is made up, which the prompt then says."""
+    numbers: Callable[[NDArray[np.float64]], Sequence[float] | None] = list
+    """The numbers of the ledger's answer from those of the suite's, float64[numbers]; None if they say none."""
+
+
+@dataclass(frozen=True)
 class QuestionInContext:
     """A question, with what a forecaster may know about it."""
 
     question: Question
     """The question as it was asked."""
-    problem: ForecastProblem | None = None
-    """The problem from which the question was made; None if its generator does not say."""
-    world: KnownWorld | None = None
-    """The world as of the time of answering; None if its generator has none."""
+    problem: Any = None
+    """The problem from which the question was made, as its generator has it; None if it does not say."""
+    world: Any = None
+    """The world as of the time of answering, as its generator has it; None if it has none."""
     others: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The latest answers of the week's other forecasters, by their names; empty unless the forecaster uses them."""
+    with_tools: Callable[[datetime], QuestionWithTools] | None = None
+    """The question with tools as of a time; None if its generator has none."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +138,12 @@ class ForecastProgram(Protocol):
     version: str
     uses_others: bool
 
-    def forecast(self, problem: ForecastProblem, world: KnownWorld, others: Mapping[str, float]) -> float | None:
+    def forecast(self, problem: Any, world: Any, others: Mapping[str, float]) -> float | None:
         """The forecast value in the unit that is asked for, or the probability; None to decline.
 
         Args:
-            problem: the figure or the event that is asked about.
-            world: the world as of the time of answering.
+            problem: what is asked about, as the generator of the question has it.
+            world: the world as of the time of answering, as the generator of the question has it.
             others: what the other forecasters of the week said, by their names; empty unless ``uses_others``.
         """
 
@@ -137,16 +152,30 @@ class ForecastProgram(Protocol):
 class KnowsWorld(Protocol):
     """A generator that says what its questions are about."""
 
-    def problem(self, question: Question) -> ForecastProblem:
+    def problem(self, question: Question) -> Any:
         """The problem from which a question of this generator was made."""
 
-    def world(self, options: Options, as_of: datetime, vault: str = "") -> KnownWorld:
+    def world(self, options: Options, as_of: datetime, vault: str = "") -> Any:
         """The world that a source asks about, as of a time.
 
         Args:
             options: options of the source, as the definition of the series states them.
             as_of: the time, with its time zone; nothing that became known after it is seen.
             vault: name of the vault that the questions of a season state; empty for the vault of the options.
+        """
+
+
+@runtime_checkable
+class AsksWithTools(Protocol):
+    """A generator whose questions an agent may answer with the tools of a suite."""
+
+    def with_tools(self, question: Question, world: Any, as_of: datetime) -> QuestionWithTools:
+        """A question with tools that look things up in the world.
+
+        Args:
+            question: the question, one of this generator's.
+            world: what :meth:`KnowsWorld.world` returned for the source of the question.
+            as_of: the time of answering, with its time zone.
         """
 
 
@@ -235,7 +264,7 @@ def isolation_of(forecaster: Forecaster) -> Isolation:
 
 
 def program_names() -> list[str]:
-    """The names of the programs that are forecasters: the library's own, and those of installed packages."""
+    """The names of the programs that are forecasters, of installed packages."""
     return sorted(_PROGRAMS.names())
 
 

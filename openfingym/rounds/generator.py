@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openfingym.rounds.series import Series
 
 ENTRY_POINT_GROUP = "openfingym.question_generators"
-OWN = ("prices", "releases", "simulated", "findeepforecast")
+OWN = ("prices", "releases", "simulated")
 """Generators of the library, by the names of their modules in ``openfingym.rounds.generators``."""
 _PLUGINS = Plugins(
     "generator", ENTRY_POINT_GROUP, {name: f"openfingym.rounds.generators.{name}:GENERATOR" for name in OWN}

@@ -14,14 +14,40 @@ from openfingym.rounds.generator import Round, round_name
 if TYPE_CHECKING:
     from openfingym.rounds.book import Book
     from openfingym.rounds.ledger import LedgerClient
-    from openfingym.suites.findeepforecast.generation.proving import WeekProof
+
+
+class RoundProof(Protocol):
+    """The result of generating a round again without what became known after it was generated."""
+
+    @property
+    def week(self) -> str:
+        """ISO week of the round."""
+
+    @property
+    def questions(self) -> int:
+        """How many questions were asked."""
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of the questions that were asked."""
+
+    @property
+    def differences(self) -> Sequence[str]:
+        """What differs, in words; empty if it is proved."""
+
+    @property
+    def proved(self) -> bool:
+        """Whether the questions are the same."""
+
+    def to_dict(self) -> dict[str, object]:
+        """The proof as JSON."""
 
 
 @runtime_checkable
 class Provable(Protocol):
     """A generator whose rounds can be generated again from what was known at the time."""
 
-    def prove(self, one: Round, options: Any, asked: Sequence[Question]) -> WeekProof:
+    def prove(self, one: Round, options: Any, asked: Sequence[Question]) -> RoundProof:
         """Generate a round again without what became known after it was generated, and compare.
 
         Args:
@@ -31,7 +57,7 @@ class Provable(Protocol):
         """
 
 
-def prove_generation(book: Book, ledger: LedgerClient, weeks: int | None = None) -> Iterator[tuple[str, WeekProof]]:
+def prove_generation(book: Book, ledger: LedgerClient, weeks: int | None = None) -> Iterator[tuple[str, RoundProof]]:
     """Prove the rounds of a series that were asked, in order.
 
     Args:

@@ -14,11 +14,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
 from openfingym.questions.question import LATEST_NS
-from openfingym.rounds.forecaster import Batch, Forecaster, KnowsWorld, QuestionInContext, Said, isolation_of
+from openfingym.rounds.forecaster import (
+    AsksWithTools,
+    Batch,
+    Forecaster,
+    KnowsWorld,
+    QuestionInContext,
+    Said,
+    isolation_of,
+)
 from openfingym.rounds.generator import round_name
 from openfingym.rounds.passes import Newcomer, assigned, same_questions
 from openfingym.rounds.records import Records
@@ -331,15 +340,17 @@ class _Run:
             name = question.id.removeprefix(f"{question.round}/").partition("/")[0]
             # A definition that was changed may lack the source by now.
             source = series.asked.get(name)
-            problem = world = None
+            problem = world = with_tools = None
             if source is not None and isinstance(source.generator, KnowsWorld):
                 # A world takes time to open, and is the same for all questions of a source.
                 if name not in worlds:
                     vault = str(question.query.get("vault", ""))
                     worlds[name] = source.generator.world(source.options, as_of, vault)
                 problem, world = source.generator.problem(question), worlds[name]
+                if isinstance(source.generator, AsksWithTools):
+                    with_tools = partial(source.generator.with_tools, question, world)
             others = self._others(question, forecaster) if forecaster.uses_others else {}
-            yield QuestionInContext(question, problem, world, others)
+            yield QuestionInContext(question, problem, world, others, with_tools)
 
     def _others(self, question: Question, forecaster: Forecaster) -> dict[str, Any]:
         """The latest answers of the other forecasters to a question, by principal and agent.

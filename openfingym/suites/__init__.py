@@ -1,4 +1,4 @@
-"""Suites of questions that agents answer with tools, each in a folder of its own.
+"""Suites of questions that agents answer with tools, and the worlds that they ask about.
 
 A :class:`Suite` says which questions there are, what may be looked up, and how an
 answer is read; it knows nothing of tasks and verifiers. :mod:`openfingym.kinds.qa` makes tasks of it.
@@ -12,6 +12,7 @@ from openfingym.lazy import names_of
 
 if TYPE_CHECKING:
     from openfingym.suites.breakdown import Breakdown, ShownMetric
+    from openfingym.suites.example import Example
     from openfingym.suites.suite import (
         AnswerForm,
         Lookup,
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
         SuiteTool,
         UnreadableAnswerError,
     )
+    from openfingym.suites.world import Pulled, PullOrder, World
 
 __all__ = [
     "AnswerForm",
     "Breakdown",
+    "Example",
     "Lookup",
     "Observation",
+    "PullOrder",
+    "Pulled",
     "QuestionSet",
     "Scalar",
     "ShownMetric",
@@ -38,13 +43,17 @@ __all__ = [
     "SuiteQuestion",
     "SuiteTool",
     "UnreadableAnswerError",
+    "World",
 ]
 
 _HOMES = {
     "AnswerForm": "suite",
     "Breakdown": "breakdown",
+    "Example": "example",
     "Lookup": "suite",
     "Observation": "suite",
+    "PullOrder": "world",
+    "Pulled": "world",
     "QuestionSet": "suite",
     "Scalar": "suite",
     "ShownMetric": "breakdown",
@@ -53,6 +62,7 @@ _HOMES = {
     "SuiteQuestion": "suite",
     "SuiteTool": "suite",
     "UnreadableAnswerError": "suite",
+    "World": "world",
 }
 
 __getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -1,29 +1,29 @@
-"""Finding a suite by name: those of the library, those of installed distributions, and those of this process.
+"""Finding a suite by name: those of installed distributions, and those of this process.
 
 A distribution brings a suite by an entry point of the group ``openfingym.suites``, which has the name of the suite and
-whose object is an instance of :class:`~openfingym.suites.suite.Suite`. A suite of the library is ``SUITE`` in its
-package, ``openfingym.suites.NAME``.
+whose object is an instance of :class:`~openfingym.suites.suite.Suite`. The library's own come in the same way.
 """
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from openfingym.errors import UsageError
 from openfingym.plugins import Plugins
 from openfingym.suites.suite import Suite
 
+if TYPE_CHECKING:
+    from openfingym.suites.example import Example
+
 ENTRY_POINT_GROUP = "openfingym.suites"
-OWN: tuple[str, ...] = ("mirai", "finsearch", "findeepforecast", "imported")
-"""Suites of the library, by the names of their packages in ``openfingym.suites``."""
-_PLUGINS = Plugins("suite", ENTRY_POINT_GROUP, {name: f"openfingym.suites.{name}:SUITE" for name in OWN})
+_PLUGINS = Plugins("suite", ENTRY_POINT_GROUP, {})
 
 _registered: dict[str, Suite] = {}
 
 
 def known_suites() -> tuple[str, ...]:
-    """The names of all suites: of the library, of this process, and of installed distributions."""
-    return tuple(dict.fromkeys([*OWN, *_registered, *_PLUGINS.names()]))
+    """The names of all suites: of installed distributions, and of this process."""
+    return tuple(dict.fromkeys([*_PLUGINS.names(), *_registered]))
 
 
 def find_suite(name: str) -> Suite:
@@ -37,6 +37,11 @@ def find_suite(name: str) -> Suite:
     if name not in _PLUGINS.names():
         raise UsageError(f"no suite is named {name[:60]!r}; known: {', '.join(known_suites())}")
     return register_suite(cast("Suite", _PLUGINS.load(name)))
+
+
+def find_example() -> Example | None:
+    """The task to start from of the first suite that states one; None if none does."""
+    return next((suite.example for name in known_suites() if (suite := find_suite(name)).example is not None), None)
 
 
 def register_suite(suite: Suite) -> Suite:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from openfingym.data.dataset import DatasetInfo
     from openfingym.suites.catalogue import CatalogueEntry
+    from openfingym.suites.example import Example
     from openfingym.vault import Vault
 
 Scalar = str | int | float
@@ -188,7 +189,7 @@ class SuiteClient:
     """A suite's tools as a Python module, which programs in a container find beside ``interface``."""
 
     module: str
-    """Name under which it is imported, such as ``mirai_api``."""
+    """Name under which it is imported, such as ``events_api``."""
     source: str
     """Its source, which uses the standard library alone and calls ``interface.exchange(tool, arguments)``."""
 
@@ -222,6 +223,8 @@ class Suite(ABC):
     """Whether it asks what was known when it asked, so that a perfect answer is skill and no sign of foresight."""
     retrieves: ClassVar[tuple[str, ...]] = ()
     """Names of what can be retrieved for a question with :meth:`retrieval`."""
+    example: ClassVar[Example | None] = None
+    """A task that ``openfingym task new --kind qa`` may start from; None if the suite states none."""
     has_dictionary: ClassVar[bool] = False
     """Whether the suite has a dictionary of the codes of answers."""
 

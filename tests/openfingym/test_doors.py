@@ -43,14 +43,19 @@ GROUPS = {
     for group in (
         "collectors",
         "commands",
+        "commands.questions",
+        "commands.rounds",
         "event_problems",
         "forecasters",
         "loggers",
         "providers",
         "question_generators",
         "recurrent_problems",
+        "series_reports",
+        "stand_in_answers",
         "stand_ins",
         "tasks",
+        "worlds",
     )
 }
 """Groups of entry points, which are named like modules; others have the name of a door."""

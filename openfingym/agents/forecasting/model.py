@@ -26,11 +26,8 @@ from openfingym.models.messages import Tool
 from openfingym.models.meter import Allowance
 from openfingym.models.prices import PriceTable
 from openfingym.plugins import is_own
-from openfingym.rounds.forecaster import Batch, QuestionInContext, Said, said_of
+from openfingym.rounds.forecaster import Batch, QuestionInContext, QuestionWithTools, Said, said_of
 from openfingym.rounds.references import answer_document
-from openfingym.suites.findeepforecast.asking import MARK
-from openfingym.suites.findeepforecast.suite import SUITE, number_of, suite_question
-from openfingym.suites.findeepforecast.tools import lookup_in
 from openfingym.suites.suite import Asking
 
 if TYPE_CHECKING:
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
     from openfingym.models.model import LanguageModel
     from openfingym.models.spec import ModelSpec
     from openfingym.results import Isolation
-    from openfingym.suites.suite import Lookup, Suite, SuiteQuestion
     from openfingym.verifiers.client import VerifierClient
 
 STEPS, INVALID, REPEATED, ATTEMPTS = 20, 3, 3, 10
@@ -51,19 +47,6 @@ STEPS, INVALID, REPEATED, ATTEMPTS = 20, 3, 3, 10
 may be made, and attempts."""
 LONGEST_NAME = 100
 """Most characters of an agent's name in a ledger."""
-
-
-@dataclass(frozen=True)
-class QuestionToPlay:
-    """A question as an agent plays it."""
-
-    suite: Suite
-    """The suite whose prompts, tools and form of answer are used."""
-    question: SuiteQuestion
-    lookup: Lookup
-    """Calls the suite's tools, opened as of the time of answering."""
-    simulated: bool
-    """Whether the world that is asked about is made up, which the prompt then says."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +80,7 @@ class ModelForecaster:
 
     @property
     def method(self) -> str:
-        """The method's class in FinDeepForecast: thinking alone (T), with search (T+S), or Deep Research."""
+        """The method's class: thinking alone (T), with search (T+S), or Deep Research."""
         settings = _settings(self.agent)
         if settings.tools == NOTHING or settings.method in {"direct", "zero-shot-cot"}:
             return "T"
@@ -154,12 +137,12 @@ class ModelForecaster:
         # Nothing is kept of a question that was cancelled, so that it is asked when the round is gone on with.
         if played.ending.how == "cancelled":
             return
-        batch.keep(_said(asked, episode.outcome(), played, record))
+        batch.keep(_said(asked, to_play, episode.outcome(), played, record))
 
     def _play(
         self,
         local: LocalQuestion,
-        to_play: QuestionToPlay,
+        to_play: QuestionWithTools,
         asking: Asking,
         tools: tuple[Tool, ...],
         cancel: threading.Event,
@@ -204,12 +187,17 @@ class ModelForecaster:
 
 
 def _said(
-    asked: QuestionInContext, outcome: NDArray[np.float64], played: PlayedConversation, record: dict[str, Any]
+    asked: QuestionInContext,
+    to_play: QuestionWithTools,
+    outcome: NDArray[np.float64],
+    played: PlayedConversation,
+    record: dict[str, Any],
 ) -> Said:
     """What a played question came to.
 
     Args:
         asked: the question, and what it is about.
+        to_play: the question as it was played.
         outcome: float64[1 + numbers] of :meth:`QuestionEpisode.outcome`: how it ended, then the numbers of the answer.
         played: the conversation that was played about the question.
         record: what goes on record beside the answer.
@@ -218,27 +206,19 @@ def _said(
     if state is not AnswerState.ANSWERED:
         reason = f"{state.name.lower().replace('_', ' ')}: {played.ending.detail}"
         return Said(asked.question.id, "unparsed", reason=reason, record=record)
-    numbers = [float(number) for number in outcome[1:]]
-    # The row holds the answer's canonical text as bytes, not a number.
-    if asked.problem is not None:
-        number = number_of(outcome[1:], asked.problem)
-        if number is None:
-            return Said(asked.question.id, "unparsed", reason="no number can be read from its answer", record=record)
-        numbers = [number]
-    return said_of(asked.question, answer_document(asked.question, numbers), record)
+    numbers = to_play.numbers(outcome[1:])
+    if numbers is None:
+        return Said(asked.question.id, "unparsed", reason="no number can be read from its answer", record=record)
+    return said_of(asked.question, answer_document(asked.question, [float(number) for number in numbers]), record)
 
 
-def _to_play(asked: QuestionInContext, batch: Batch) -> QuestionToPlay:
-    """A question with the suite that asks it, and its tools."""
-    if asked.problem is not None and asked.world is not None:
-        question = suite_question(asked.problem, batch.as_of)
-        # The suite marks all of its questions as simulated; of one about the real world that would be false.
-        if not asked.world.simulated:
-            question = replace(question, text=question.text.removeprefix(MARK))
-        return QuestionToPlay(SUITE, question, lookup_in(asked.world), asked.world.simulated)
+def _to_play(asked: QuestionInContext, batch: Batch) -> QuestionWithTools:
+    """A question with the suite that asks it, and its tools; without tools if its generator has none."""
+    if asked.with_tools is not None:
+        return asked.with_tools(batch.as_of)
     plain = PlainQuestion(asked.question)
     question = plain.suite_question(batch.as_of.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    return QuestionToPlay(plain, question, plain.lookup(None, question, {}), plain.simulated(""))
+    return QuestionWithTools(plain, question, plain.lookup(None, question, {}), plain.simulated(""))
 
 
 def _settings(agent: Agent) -> Answering:

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from openfingym.models.testing.brief import InstructionFacts
 from openfingym.models.testing.competent import Competent, block, step
-from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
-from openfingym.models.testing.questions import asks_in_words
+from openfingym.models.testing.conversation import Call, CompletionRequest, Reply, asks_in_words
 
 HASTY = "import interface\nimport numpy as np\n\nanswer = np.zeros(interface.SUBMISSION_SHAPE)[1:]\n"
 HASTY_SUBMIT = f"{HASTY}print(interface.submit(answer))\n"

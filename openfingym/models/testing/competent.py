@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from openfingym.models.testing.brief import LOOK, PRACTISE, SAVE, WALK, InstructionFacts
-from openfingym.models.testing.conversation import Call, CompletionRequest, Reply
-from openfingym.models.testing.finance import financial_reply
-from openfingym.models.testing.forecasts import forecast_reply
-from openfingym.models.testing.questions import ANSWER_TOOL, answer_in_words, answer_question, asks_in_words
+from collections.abc import Callable
+from typing import cast
 
+from openfingym.models.testing.brief import LOOK, PRACTISE, SAVE, WALK, InstructionFacts
+from openfingym.models.testing.conversation import ANSWER_TOOL, Call, CompletionRequest, Reply, asks_in_words
+from openfingym.plugins import Plugins
+
+ENTRY_POINT_GROUP = "openfingym.stand_in_answers"
+"""Group of the entry points by which distributions bring answers to their suites' questions: functions that are given a
+request, and return a reply, or None for a conversation that is not theirs. They are asked in the order of their
+names."""
+_ANSWERS = Plugins("answer of the stand-in", ENTRY_POINT_GROUP, {})
 INSTRUCTION = "/task/instruction.md"
 """Path of the task's instruction in the container."""
 ANSWER = "predictions.npy"
@@ -23,12 +29,12 @@ class Competent:
 
     def respond(self, request: CompletionRequest) -> Reply:
         """Continue the conversation."""
-        # Each of these knows its own conversations by their form, and leaves others.
-        for reply_of in (forecast_reply, financial_reply):
-            if (reply := reply_of(request)) is not None:
+        for name in _ANSWERS.names():
+            reply = cast("Callable[[CompletionRequest], Reply | None]", _ANSWERS.load(name))(request)
+            if reply is not None:
                 return reply
         if asks_in_words(request):
-            return answer_in_words(request)
+            return Reply("I know nothing of such questions.\nFinal Answer: unknown")
         brief = InstructionFacts.read(request.text)
         if request.form in {"tools", "text"}:
             return self._with_tools(request, brief)
@@ -44,7 +50,7 @@ class Competent:
         """Look at the data, run a program, submit, and say so; or step for as long as it is asked."""
         # Which of these is next follows from how often each tool was called: a policy remembers nothing.
         if ANSWER_TOOL in request.tools:
-            return answer_question(request)
+            return Reply("I know nothing of such questions.", (Call(ANSWER_TOOL, {"answer": "unknown"}),))
         if brief is None:
             if "read_file" in request.tools and not request.called("read_file"):
                 return Reply("I read the instruction first.", (Call("read_file", {"path": INSTRUCTION}),))

@@ -16,6 +16,8 @@ from openfingym.models.text_tools import MARKER, read_calls
 Form = Literal["tools", "text", "blocks", "single"]
 """Native tool calls; calls as text; one code block a turn; one answer."""
 
+ANSWER_TOOL = "answer"
+"""Name of the tool by which a question is answered."""
 BLOCKS_MARKER = "one code block a turn"
 """Words of the system message by which a conversation in code blocks is known."""
 _RESULT = re.compile(r'<result tool="([^"\n]*)">\n?(.*?)\n?</result>', re.DOTALL)
@@ -170,3 +172,12 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 def _sequence(value: object) -> list[object]:
     return value if isinstance(value, list) else []
+
+
+def asks_in_words(request: CompletionRequest) -> bool:
+    """Whether a request is a question that is answered in the text of a message."""
+    return (
+        not request.tools
+        and BLOCKS_MARKER not in request.text
+        and ("Final Answer:" in request.text or "<answer>" in request.text)
+    )

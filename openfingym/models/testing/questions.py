@@ -7,9 +7,8 @@ import re
 from collections import Counter
 
 from openfingym.models.messages import Message
-from openfingym.models.testing.conversation import BLOCKS_MARKER, Call, CompletionRequest, Reply
+from openfingym.models.testing.conversation import ANSWER_TOOL, Call, CompletionRequest, Reply, asks_in_words
 
-ANSWER_TOOL = "answer"
 LOOKUP = "get_relation_distribution"
 ENTITIES = "get_entity_distribution"
 NEWS = "get_news_articles"
@@ -24,6 +23,15 @@ _CODE = re.compile(r"CAMEOCode\(code='(\d{3})'\)")
 _COUNTRY = re.compile(r"ISOCode\(code='([A-Z]{3})'\)")
 
 
+def event_reply(request: CompletionRequest) -> Reply | None:
+    """The next message about a question that is answered in words or by a call, whatever it asks; None for another
+    conversation.
+    """
+    if asks_in_words(request):
+        return answer_in_words(request)
+    return answer_question(request) if request.form in {"tools", "text"} and ANSWER_TOOL in request.tools else None
+
+
 def answer_question(request: CompletionRequest) -> Reply:
     """Look up what happened between the two countries of the latest question, or to whom one country did something;
     then answer with the most frequent of it.
@@ -35,15 +43,6 @@ def answer_question(request: CompletionRequest) -> Reply:
         return Reply("First what is known of the two.", (Call(tool, arguments),))
     answer = _answer(request, *(_seen(results[-1]) if results else ((), ())))
     return Reply("The most frequent so far.", (Call(ANSWER_TOOL, {"answer": answer}),))
-
-
-def asks_in_words(request: CompletionRequest) -> bool:
-    """Whether a request is a question that is answered in the text of a message."""
-    return (
-        not request.tools
-        and BLOCKS_MARKER not in request.text
-        and ("Final Answer:" in request.text or "<answer>" in request.text)
-    )
 
 
 def answer_in_words(request: CompletionRequest) -> Reply:

@@ -18,14 +18,9 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "openfingym.providers"
 OWN = ("manual", "simulated", "polymarket", "kalshi", "manifold", "price", "release")
 """Providers of the library, by the names of their modules here."""
-OF_SUITES = {
-    "simulated-world": "openfingym.suites.findeepforecast.truth.provider:simulated",
-    "recorded-world": "openfingym.suites.findeepforecast.truth.provider:recorded",
-}
-"""Providers of the library that know the truth from a suite's world, and the functions that make them."""
 Factory = Callable[[bytes], "Provider"]
 """Makes a provider from a secret key, which only simulated providers use."""
-_PLUGINS = Plugins("provider", ENTRY_POINT_GROUP, {name: f"{__name__}.{name}:provider" for name in OWN} | OF_SUITES)
+_PLUGINS = Plugins("provider", ENTRY_POINT_GROUP, {name: f"{__name__}.{name}:provider" for name in OWN})
 
 
 class _Providers(Mapping[str, Factory]):

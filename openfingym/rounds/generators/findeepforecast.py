@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from openfingym.digests import canonical_json
 from openfingym.errors import UsageError
 from openfingym.questions.question import LATEST_NS, TOLERANCES, Question, moment_at
+from openfingym.rounds.forecaster import QuestionWithTools
 from openfingym.rounds.generator import Options, Round
-from openfingym.suites.findeepforecast.asking import problem_of, query_of, text_of
+from openfingym.suites.findeepforecast.asking import MARK, problem_of, query_of, text_of
 from openfingym.suites.findeepforecast.generation.finding import (
     CALENDARS,
     FILINGS,
@@ -27,10 +28,16 @@ from openfingym.suites.findeepforecast.generation.quotas import QUADRANTS, TABLE
 from openfingym.suites.findeepforecast.generation.recurrent import CalendarGenerator
 from openfingym.suites.findeepforecast.generation.season import Generated, SeasonPlan, compose
 from openfingym.suites.findeepforecast.problem import ECONOMIES, Figure, ForecastProblem
+from openfingym.suites.findeepforecast.suite import SUITE, number_of, suite_question
+from openfingym.suites.findeepforecast.tools import lookup_in
 from openfingym.suites.findeepforecast.truth.provider import RECORDED_WORLD, SIMULATED_WORLD
 from openfingym.suites.findeepforecast.world.known import KnownWorld
 from openfingym.suites.findeepforecast.world.opening import find_vault, is_simulated, open_world, vault_name
 from openfingym.task.contracts import PositiveInt, as_tuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NonNegativeInt = Annotated[int, Field(ge=0)]
 Quotas = Literal["table-17", "all"] | dict[str, dict[str, NonNegativeInt]]
@@ -145,6 +152,27 @@ class FinDeepForecastGenerator:
             vault: name of the vault that the questions of a season state; empty for the vault of the options.
         """
         return open_world(find_vault(vault or options.vault), as_of)
+
+    def with_tools(self, question: Question, world: KnownWorld, as_of: datetime) -> QuestionWithTools:
+        """A question with the suite's tools on a world.
+
+        Args:
+            question: the question, one of this generator's.
+            world: the world as of the time of answering.
+            as_of: the time of answering, with its time zone.
+        """
+        problem = problem_of(question)
+        asked = suite_question(problem, as_of)
+        # The suite marks all of its questions as simulated; of one about the real world that would be false.
+        if not world.simulated:
+            asked = replace(asked, text=asked.text.removeprefix(MARK))
+
+        # An answer is its canonical text as bytes, and not a number.
+        def numbers(answer: NDArray[np.float64]) -> tuple[float] | None:
+            number = number_of(answer, problem)
+            return None if number is None else (number,)
+
+        return QuestionWithTools(SUITE, asked, lookup_in(world), world.simulated, numbers)
 
     def prove(self, one: Round, options: FinDeepForecastOptions, asked: Sequence[Question]) -> WeekProof:
         """Generate a round again on a copy of its vault that ends with its generation, and compare byte for byte.

@@ -12,6 +12,7 @@ import numpy as np
 
 from openfingym.errors import DataError, OpenFinGymError, UsageError
 from openfingym.suites.asking import Approach, Prompt
+from openfingym.suites.example import Example
 from openfingym.suites.mirai import answers, asking, months, objects, retrieval, splits, taxonomy
 from openfingym.suites.mirai.breakdown import breakdown_of
 from openfingym.suites.mirai.client import MODULE, client_source
@@ -52,12 +53,32 @@ PULLED = "mirai"
 """Name of the vault that ``openfingym vault pull mirai`` makes."""
 FIRST_LEVEL = len(taxonomy.relations(1))
 """How many labels of an answer are first-level codes; second-level codes follow them."""
+EXAMPLE = Example(
+    data="the simulated world of the suite 'mirai'",
+    description="Forecast what countries do to each other, in a simulated world.",
+    asks="Forecast the relations between two countries a day ahead.",
+    panel="questions about pairs of countries",
+    dataset="mirai-simulated",
+    contract="""suite = "mirai"
+unit = "share of a set"
+low = 0.0
+high = 1.0
+
+[metadata.openfingym.contract.options]   # what the suite lets a task choose; these are what it has without them
+month = "2024-02"
+horizon = 1            # days ahead: 1, 7, 30 or 90
+subset = "full"        # full | events | news | none
+""",
+    metrics=(("second_level_f1", 1.0),),
+)
+"""The task that ``openfingym task new --kind qa`` starts from."""
 
 
 class MiraiSuite(Suite):
     """Which relations there will be between two countries, or with which countries there will be one."""
 
     name = "mirai"
+    example = EXAMPLE
     programs = frozenset({"recurrency", "frequency"})
     retrieves = retrieval.RETRIEVES
     has_dictionary = True

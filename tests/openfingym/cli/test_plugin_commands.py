@@ -134,9 +134,17 @@ def test_a_shell_completes_all_of_them(site: Path) -> None:
 
 
 def test_no_command_of_the_library_is_looked_for_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin_commands, "claims", None)
+    groups: list[str] = []
+
+    def claims(group: str) -> dict[str, list[plugin_commands.Claim]]:
+        groups.append(group)
+        return {}
+
+    monkeypatch.setattr(plugin_commands, "claims", claims)
     for name in COMMANDS:
         assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0
+    # Groups that are open to others look for what is theirs alone.
+    assert plugin_commands.GROUP not in groups
 
 
 @pytest.mark.usefixtures("site")

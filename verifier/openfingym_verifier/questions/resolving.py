@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from openfingym_verifier.questions.resolution_events import Resolution
 
 VOID_AFTER_S = 14 * 86_400.0
-"""How long after its evaluation time a question is void without a truth (FinDeepForecast, section 3.1)."""
+"""How long after its evaluation time a question is void without a truth (Li et al. 2026, section 3.1)."""
 VOID_LOOKS = 3
 """How often a provider was asked at least before its question is void on the real clock: one late look is too few."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 86_400.0

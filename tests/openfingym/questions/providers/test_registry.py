@@ -8,7 +8,7 @@ import pytest
 
 from openfingym import plugins
 from openfingym.errors import UsageError
-from openfingym.questions.providers import OF_SUITES, OWN, PROVIDERS, find_provider
+from openfingym.questions.providers import OWN, PROVIDERS, find_provider
 from tests.openfingym.questions.providers.questions import END, ask
 
 
@@ -20,8 +20,8 @@ def installed(monkeypatch):
     return lambda name, value: entries.append(importlib.metadata.EntryPoint(name, value, "openfingym.providers"))
 
 
-def test_every_provider_of_the_library_can_be_made_and_is_named_as_its_module():
-    for name in (*OWN, *OF_SUITES):
+def test_every_provider_that_is_installed_can_be_made_and_is_named_as_its_entry_point():
+    for name in PROVIDERS:
         found = find_provider(name, b"key")
         assert (found.name, found.simulated) == (name, name in {"simulated", "simulated-world"})
         found.close()
@@ -35,7 +35,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
 def test_an_installed_distribution_brings_a_provider(installed):
     installed("judge", "openfingym.questions.providers.manual:provider")
     assert find_provider("judge").name == "manual"
-    assert list(PROVIDERS) == [*OWN, *OF_SUITES, "judge"]
+    assert list(PROVIDERS) == [*OWN, "judge"]
 
 
 def test_an_installed_provider_may_not_take_the_name_of_another(installed):
