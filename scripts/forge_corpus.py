@@ -1,6 +1,7 @@
-"""Write the papers of the forge's tests from their sources in tests/forge/written: PDF, HTML, LaTeX, text.
+"""Write the papers of the forge's tests from their sources in tests/openfingym_forge/written: PDF, HTML, LaTeX, text.
 
-Usage: python scripts/forge_corpus.py [FOLDER], by default tests/forge. The files are the same, byte by byte, each time.
+Usage: python scripts/forge_corpus.py [FOLDER], by default tests/openfingym_forge. The files are the same, byte by byte,
+each time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageTemplate, Paragraph, Table
 
 MARK = "Written for tests, not a real paper; authors and results are invented."
-HERE = Path(__file__).resolve().parents[1] / "tests" / "forge"
+HERE = Path(__file__).resolve().parents[1] / "tests" / "openfingym_forge"
 rl_config.invariant = 1  # no dates, no random names: equal bytes
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tenants import TENANTS
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 TRUST = ROOT / "docs" / "trust.md"
@@ -16,7 +18,18 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 NAMED = re.compile(rb"\b(docs/[a-z/_-]+\.md)(?:#([a-z0-9-]+))?")
 """A document that a docstring, a comment or a message names."""
-CODE = ("benchmarks", "examples", "openfingym", "openfingym_v1", "runtime", "scripts", "tasks", "tests", "verifier")
+CODE = (
+    "benchmarks",
+    "examples",
+    "openfingym",
+    "openfingym_v1",
+    "runtime",
+    "scripts",
+    "tasks",
+    "tests",
+    "verifier",
+    *TENANTS,
+)
 
 
 @cache

@@ -35,7 +35,9 @@ def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {
         "openfingym",
+        "openfingym_forge",
         "openfingym_runtime",
+        "openfingym_suites",
         "openfingym_v1",
         "openfingym_verifier",
     }
@@ -45,9 +47,9 @@ def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
         "openfingym/_packages/treasury-forecast/instruction.md",
         "openfingym/_rounds/findeepforecast.toml",
         "openfingym/_rounds/weekly.toml",
-        "openfingym/_forge/corpus/treasury-curve.pdf",
-        "openfingym/_forge/key/KEY.toml",
-        "openfingym/_forge/served/dry-bulk.csv",
+        "openfingym_forge/_bench/corpus/treasury-curve.pdf",
+        "openfingym_forge/_bench/key/KEY.toml",
+        "openfingym_forge/_bench/served/dry-bulk.csv",
         "openfingym/_rounds/weekly-real.toml",
         "openfingym/packages/templates/test.sh",
         "openfingym/data/series/ust-par-yields.csv.gz",
@@ -55,10 +57,16 @@ def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
         "openfingym/vault/files/company_facts.csv.xz",
         "openfingym/vault/files/gdp_vintages.LICENSE-MIT.txt",
         "openfingym_runtime/_image/Dockerfile.agent",
+        "openfingym_suites/findeepforecast/generation/prompts/question.txt",
+        "openfingym_suites/mirai/data/flagged-words.txt",
+        "openfingym_suites/py.typed",
+        "openfingym_suites/seasons/seasons.css",
         "openfingym_runtime/_image/runtime/agent/openfingym_agent/__init__.py",
     ):
         assert name in names
-    templates = {path.relative_to(ROOT).as_posix() for path in (ROOT / "openfingym").rglob("*.jinja")}
+    packages = ("openfingym", "openfingym_forge", "openfingym_suites")
+    filled = [path for package in packages for path in (ROOT / package).rglob("*.jinja")]
+    templates = {path.relative_to(ROOT).as_posix() for path in [*filled, *(ROOT / "openfingym_forge").rglob("*.md")]}
     assert len(templates) >= 6
     assert templates <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
@@ -72,6 +80,8 @@ def test_the_sdist_holds_only_the_project(built: Path) -> None:
     tops = {name.split("/")[0] for name in names}
     assert tops <= {
         "openfingym",
+        "openfingym_forge",
+        "openfingym_suites",
         "openfingym_v1",
         "verifier",
         "runtime",

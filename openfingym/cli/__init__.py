@@ -43,7 +43,6 @@ COMMANDS = {
     "env": ("openfingym.cli.env:env", "Serve environments to trainers."),
     "mcp": ("openfingym.cli.mcp:mcp", "Let a coding agent play TASK over the Model Context Protocol."),
     "rounds": ("openfingym.cli.rounds:rounds", "Run a live benchmark: rounds of questions, by a schedule."),
-    "forge": ("openfingym.cli.forge:forge", "Make task packages of papers, and prove them before anyone runs them."),
     "tape": ("openfingym.cli.tape:tape", "Look at session tapes: everything that went into a live session."),
     "receipt": (
         "openfingym.cli.receipt:receipt",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+HERE = "openfingym.reports"
+"""The package whose folder has the templates and styles of this library."""
 KINDS = {
     "simulated": "SIMULATED data: prices come from a seeded simulator, not from a market.",
     "specified": "Synthetic data, as its source defines it; not from a market.",
@@ -35,30 +37,36 @@ KINDS_OF_RUNS = {
 
 
 def document(
-    template: str, title: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **values: Any
+    template: str,
+    title: str,
+    package: str = HERE,
+    /,
+    *,
+    styles: tuple[str, ...] = (),
+    scripts: tuple[str, ...] = (),
+    **values: Any,
 ) -> str:
     """Fill in a self-contained page in the style of ``page.css``.
 
     Args:
-        template: path of a template that extends ``page.html.jinja``, below ``openfingym/reports``.
+        template: path of a template that extends ``page.html.jinja``, in the folder of the package or in this one.
         title: title of the page, plain text.
-        styles: paths of the page's own CSS, which comes after the shared one, below ``openfingym/reports``.
-        scripts: paths of the page's JavaScript, below ``openfingym/reports``; no other script runs on the page.
+        package: full name of a package that has templates of its own in its folder.
+        styles: paths of the page's own CSS, which comes after the shared one, in these folders.
+        scripts: paths of the page's JavaScript, in these folders; no other script runs on the page.
         values: the values that the template shows: plain ones, or what :func:`macro` made of them.
 
     Returns:
         The HTML document.
     """
-    style, script = _own("page.css", *styles), _own(*scripts)
+    style, script = _own(package, "page.css", *styles), _own(package, *scripts)
     # A second defence beside escaping: the browser loads nothing, and applies no style and runs no script with another
     # digest than ours, even if a name in a run folder gets markup into the page.
     policy = f"default-src 'none'; style-src '{_digest(style)}'" + (
         f"; script-src '{_digest(script)}'" if script else ""
     )
-    return (
-        _templates().get_template(template).render(title=title, policy=policy, style=style, script=script, **values)
-        + "\n"
-    )
+    filled = _templates(package).get_template(template)
+    return filled.render(title=title, policy=policy, style=style, script=script, **values) + "\n"
 
 
 def macro(template: str, name: str, **values: Any) -> Markup:
@@ -69,7 +77,7 @@ def macro(template: str, name: str, **values: Any) -> Markup:
         name: name of a macro in the template.
         values: the plain values that the macro shows.
     """
-    markup: Markup = getattr(_templates().get_template(template).module, name)(**values)
+    markup: Markup = getattr(_templates(HERE).get_template(template).module, name)(**values)
     return markup
 
 
@@ -92,12 +100,12 @@ def minus(text: str) -> str:
 
 
 @functools.cache
-def _templates() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def _templates(package: str) -> Environment:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     # A name that a template uses and nobody gave is an error, and not an empty text.
     environment = Environment(
-        loader=PackageLoader("openfingym", "reports"),
+        loader=ChoiceLoader([PackageLoader(each, "") for each in dict.fromkeys([HERE, package])]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -111,13 +119,14 @@ def _templates() -> Environment:
 
 
 @functools.cache
-def _own(*paths: str) -> Markup:
-    """CSS or JavaScript of this library, the only text that is put into a page as it is."""
+def _own(package: str, *paths: str) -> Markup:
+    """CSS or JavaScript of this library, or of the package that draws a page: the only text that is put in as it is."""
     from markupsafe import Markup
 
-    folder = resources.files("openfingym") / "reports"
-    # Nothing but files of this library is marked as safe.
-    return Markup("".join((folder / path).read_text(encoding="utf-8") for path in paths))  # noqa: S704
+    folders = [resources.files(each) for each in (HERE, package)]
+    files = [next(folder / path for folder in folders if (folder / path).is_file()) for path in paths]
+    # Nothing but files of installed packages is marked as safe.
+    return Markup("".join(file.read_text(encoding="utf-8") for file in files))  # noqa: S704
 
 
 def _digest(text: str) -> str:

@@ -21,6 +21,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
 from openfingym_runtime.gate import Gate, GateKeeper
 from openfingym_verifier.embedded import EmbeddedVerifier
+from tests.tenants import TENANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = "us5-stock-generation"
@@ -85,9 +86,9 @@ def test_the_verifier_has_no_route_to_them_for_anybody(verifier: EmbeddedVerifie
 
 
 def importers() -> set[str]:
-    """Modules of the library, the verifier and the runtime that import the protocols."""
+    """Modules of the library, the verifier, the runtime and the tenants that import the protocols."""
     found = set()
-    for folder in ("openfingym", "verifier", "runtime"):
+    for folder in ("openfingym", "verifier", "runtime", *TENANTS):
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
             for node in ast.walk(ast.parse(text)) if "published" in text else ():

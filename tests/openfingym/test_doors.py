@@ -17,6 +17,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.tenants import TENANTS
+
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = Path(__file__).with_name("doors.txt")
 """The names of the last version, or those of the day on which there were first any."""
@@ -30,7 +32,11 @@ PROGRAMS = [
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-PLACE = re.compile(r"(openfingym(?:\.\w+)*):(\w+)")
+PACKAGES = "|".join(("openfingym", *TENANTS))
+OURS = re.compile(rf"({PACKAGES})(\.|$)")
+INSIDE = re.compile(rf"openfingym\.|({'|'.join(TENANTS)})(\.|$)")
+"""A module of the library below the top one, or any of a tenant."""
+PLACE = re.compile(rf"((?:{PACKAGES})(?:\.\w+)*):(\w+)")
 """A name in a module, as a text that is loaded."""
 GROUPS = {
     f"openfingym.{group}"
@@ -86,9 +92,9 @@ def past(code: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name.startswith("openfingym.") and alias.name not in DOORS:
+                if INSIDE.match(alias.name) and alias.name not in DOORS:
                     yield f"import {alias.name}: import names from a door of API.md"
-        elif isinstance(node, ast.ImportFrom) and re.match(r"openfingym(\.|$)", node.module or ""):
+        elif isinstance(node, ast.ImportFrom) and OURS.match(node.module or ""):
             for alias in node.names:
                 yield from unlisted(str(node.module), alias.name)
         elif isinstance(node, ast.Constant) and (place := PLACE.fullmatch(str(node.value))):
@@ -144,7 +150,7 @@ def test_a_program_in_front_of_the_doors_goes_past_none(program: Path) -> None:
 def test_a_document_goes_past_no_door(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert [complaint for code in BLOCK.findall(text) for complaint in past(code)] == []
-    for named in re.findall(r"`(openfingym(?:\.\w+)+)", FENCED.sub("", text)):
+    for named in re.findall(rf"`((?:{PACKAGES})(?:\.\w+)+)", FENCED.sub("", text)):
         if named in DOORS or named in GROUPS:
             continue
         # A name of a door, or a member of one.
@@ -157,6 +163,12 @@ def test_a_document_goes_past_no_door(document: Path) -> None:
 def test_what_goes_past_a_door_is_told() -> None:
     assert list(past("from openfingym.data.bars import Bars")) == [
         "Bars of openfingym.data.bars: write `from openfingym.data import Bars`"
+    ]
+    assert list(past("import openfingym_forge.cli")) == [
+        "import openfingym_forge.cli: import names from a door of API.md"
+    ]
+    assert list(past("from openfingym_forge.stage import STAGES")) == [
+        "STAGES of openfingym_forge.stage: it is private: use what API.md lists"
     ]
     assert len(list(past("import openfingym.lazy\nplace = 'openfingym.envs.batch:BatchEnv'"))) == 2
     assert list(past("from openfingym import rollouts, run\nfrom openfingym.vault import Vault")) == []

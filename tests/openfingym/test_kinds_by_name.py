@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from openfingym.task.known_kinds import OWN
+from tests.tenants import TENANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
@@ -17,6 +18,7 @@ PACKAGES = (
     "verifier/openfingym_verifier",
     "runtime/openfingym_runtime",
     "runtime/agent/openfingym_agent",
+    *TENANTS,
 )
 ELSEWHERE = ("openfingym/kinds/", "openfingym/agents/programs/", "openfingym/models/testing/programs/")
 """The kinds themselves; and programs of agents, which know a task from its ``contract.json`` alone, as anybody's do."""

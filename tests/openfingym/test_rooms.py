@@ -1,30 +1,39 @@
-"""The rooms of the library, and that imports go one way between them: CONTRIBUTING.md lists the rooms, and the code is
-compared."""
+"""The rooms of the library and its tenants, and that imports go one way between them: CONTRIBUTING.md lists them and
+the code is compared."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from functools import cache
 from pathlib import Path
 
-LIBRARY = Path(__file__).resolve().parents[2] / "openfingym"
-CONTRIBUTING = LIBRARY.parent / "CONTRIBUTING.md"
+import pytest
+
+from tests.tenants import TENANTS
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PACKAGES = ("openfingym", *TENANTS)
 ENTRIES = ("__init__", "__main__")
 """Modules by which one enters; they may import anything, and the rooms nothing of them."""
 LOOSE = 14
-"""Modules that may stand outside any folder."""
+"""Modules of a package that may stand outside any folder."""
+
+of_each_package = pytest.mark.parametrize("package", PACKAGES)
 
 
-def listed() -> list[str]:
-    """The rooms in the order of the table."""
-    table = CONTRIBUTING.read_text(encoding="utf-8").split("| room | what |")[1].split("\n\n")[0]
+def listed(package: str) -> list[str]:
+    """The rooms of a package in the order of its table."""
+    head = "| room | what |" if package == "openfingym" else f"| room of `{package}` | what |"
+    table = CONTRIBUTING.read_text(encoding="utf-8").split(head)[1].split("\n\n")[0]
     return [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)/?`", line.split("|")[1])]
 
 
-def rooms() -> set[str]:
-    folders = {path.name for path in LIBRARY.iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    return (folders | {path.stem for path in LIBRARY.glob("*.py")}) - set(ENTRIES)
+def rooms(package: str) -> set[str]:
+    folders = {path.name for path in (ROOT / package).iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    return (folders | {path.stem for path in (ROOT / package).glob("*.py")}) - set(ENTRIES)
 
 
 @cache
@@ -40,49 +49,54 @@ def imported(path: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def arrows() -> dict[tuple[str, str], str]:
-    """(room that imports, room that is imported), each with one place."""
+def arrows(package: str) -> dict[tuple[str, str], str]:
+    """(room that imports, room that is imported) of a package, each with one place."""
     found = {}
-    for path in LIBRARY.rglob("*.py"):
-        inside = path.relative_to(LIBRARY)
+    for path in (ROOT / package).rglob("*.py"):
+        inside = path.relative_to(ROOT / package)
         here = inside.parts[0].removesuffix(".py")
         for name in imported(path):
             parts = name.split(".")
-            if parts[0] == "openfingym" and len(parts) > 1 and parts[1] != here:
+            if parts[0] == package and len(parts) > 1 and parts[1] != here:
                 found[here, parts[1]] = f"{inside} imports {name}"
     return found
 
 
-def test_every_room_is_listed_once() -> None:
-    assert sorted(listed()) == sorted(rooms())
+@of_each_package
+def test_every_room_is_listed_once(package: str) -> None:
+    assert sorted(listed(package)) == sorted(rooms(package))
 
 
-def test_few_modules_stand_outside_any_room() -> None:
-    assert len(list(LIBRARY.glob("*.py"))) <= LOOSE
+@of_each_package
+def test_few_modules_stand_outside_any_room(package: str) -> None:
+    assert len(list((ROOT / package).glob("*.py"))) <= LOOSE
 
 
-def test_a_room_imports_only_those_above_it() -> None:
-    place = {name: number for number, name in enumerate(listed())}
+@of_each_package
+def test_a_room_imports_only_those_above_it(package: str) -> None:
+    place = {name: number for number, name in enumerate(listed(package))}
     wrong = [
         text
-        for (here, there), text in arrows().items()
+        for (here, there), text in arrows(package).items()
         if here not in ENTRIES and not place.get(there, 99) < place[here]
     ]
     assert wrong == []
 
 
-def test_two_folders_of_a_room_do_not_import_each_other() -> None:
+@of_each_package
+def test_two_folders_of_a_room_do_not_import_each_other(package: str) -> None:
     found = set()
-    for path in LIBRARY.rglob("*.py"):
-        inside = path.relative_to(LIBRARY).parts
+    for path in (ROOT / package).rglob("*.py"):
+        inside = path.relative_to(ROOT / package).parts
         for name in imported(path):
-            parts = name.split(".")[1:]
-            if len(inside) > 2 and len(parts) > 2 and parts[0] == inside[0] and parts[1] != inside[1]:
+            top, *parts = name.split(".")
+            if top != package or len(inside) <= 2 or len(parts) <= 2:
+                continue
+            if parts[0] == inside[0] and parts[1] != inside[1]:
                 found.add((inside[0], inside[1], parts[1]))
     assert [pair for pair in found if (pair[0], pair[2], pair[1]) in found] == []
 
 
-def test_no_folder_hides_a_public_name() -> None:
-    import openfingym
-
-    assert rooms().isdisjoint(openfingym.__all__)
+@of_each_package
+def test_no_folder_hides_a_public_name(package: str) -> None:
+    assert rooms(package).isdisjoint(getattr(importlib.import_module(package), "__all__", ()))

@@ -12,6 +12,7 @@ import pytest
 
 import openfingym
 from openfingym.packages.package import BuiltPackage
+from tests.tenants import TENANTS
 
 
 def run_python(program: str, **environment: str) -> str:
@@ -90,14 +91,23 @@ def test_gymnasium_imports_openfingym_by_its_name(treasury: BuiltPackage, store_
     assert run_python(program, OPENFINGYM_HOME=str(store_home)) == "treasury-forecast"
 
 
-def test_the_library_imports_neither_of_the_others() -> None:
-    """Every module of the library, imported alone, must not pull in the verifier or the runtime."""
-    program = (
-        "import importlib, pkgutil, sys, openfingym\n"
-        "for module in pkgutil.walk_packages(openfingym.__path__, 'openfingym.'):\n"
+def test_the_library_imports_none_of_the_others() -> None:
+    """Every module of the library, imported alone, must not pull in the verifier, the runtime or a tenant."""
+    assert others_imported("openfingym") == "[]"
+
+
+@pytest.mark.parametrize("tenant", TENANTS)
+def test_a_tenant_imports_the_library_alone(tenant: str) -> None:
+    assert others_imported(tenant) == "[]"
+
+
+def others_imported(package: str) -> str:
+    """The modules of other packages than the library that all modules of a package import, as a list is printed."""
+    others = {"openfingym_verifier", "openfingym_runtime", *TENANTS} - {package}
+    return run_python(
+        f"import importlib, pkgutil, sys, {package}\n"
+        f"for module in pkgutil.walk_packages({package}.__path__, '{package}.'):\n"
         "    if '.agents.programs' not in module.name and '.templates' not in module.name: "
         "importlib.import_module(module.name)\n"
-        "print(sorted(name for name in sys.modules if name.split('.')[0] in {'openfingym_verifier', "
-        "'openfingym_runtime'}))"
+        f"print(sorted(name for name in sys.modules if name.split('.')[0] in {others!r}))"
     )
-    assert run_python(program) == "[]"

@@ -12,7 +12,6 @@ competent      solves the task: looks, runs a program fit for its kind, submits;
 careless       answers in a wrong shape first, and mends it
 broken         answers rubbish, another sort every turn; ``broken-SORT`` one sort (:data:`broken.SORTS`)
 hostile        tries to see the truth, the network and secrets, and to probe (:mod:`hostile`)
-forge          answers the prompts of the forge by rules over their text (:mod:`forging`)
 fixed:TEXT     answers TEXT, whatever is asked; all that follows the colon is the text, so no fault can be named
 =============  ===========================================================================================
 

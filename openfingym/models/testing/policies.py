@@ -15,7 +15,6 @@ from openfingym.models.testing.competent import Competent
 from openfingym.models.testing.conversation import CompletionRequest, Reply
 from openfingym.models.testing.faults import Fault
 from openfingym.models.testing.fixed import Fixed
-from openfingym.models.testing.forging import Forge
 from openfingym.models.testing.hostile import Hostile
 from openfingym.plugins import Plugins
 
@@ -39,7 +38,6 @@ _POLICIES: dict[str, Callable[[], StandInPolicy]] = {
     "careless": Careless,
     "broken": Broken,
     "hostile": Hostile,
-    "forge": Forge,
 }
 POLICIES: Mapping[str, Callable[[], StandInPolicy]] = MappingProxyType(
     _POLICIES | {f"broken-{sort}": partial(Broken, sort) for sort in SORTS}

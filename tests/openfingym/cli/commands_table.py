@@ -244,15 +244,15 @@ COMMANDS: Mapping[str, Command] = {
         "questions import file.jsonl",
         {
             "--name zzname": (
-                "suites.imported.suite.keep name='zzname'",
-                "suites.imported.package.write_task name='zzname'",
-                "suites.imported.package.write_task folder=HOME/zzname",
+                "openfingym_suites.imported.suite.keep name='zzname'",
+                "openfingym_suites.imported.package.write_task name='zzname'",
+                "openfingym_suites.imported.package.write_task folder=HOME/zzname",
             ),
-            "--tools finsearch": ("suites.imported.package.write_task lender='finsearch'",),
-            "--to folder": ("suites.imported.package.write_task folder=HOME/folder/own",),
-            "--json": ("sk': '<suites.imported.package.write_task>', 'kept': '<suites.imported.suite.keep>'}",),
+            "--tools finsearch": ("openfingym_suites.imported.package.write_task lender='finsearch'",),
+            "--to folder": ("openfingym_suites.imported.package.write_task folder=HOME/folder/own",),
+            "--json": ("package.write_task>', 'kept': '<openfingym_suites.imported.suite.keep>'}",),
         },
-        returns={"suites.imported.suite.name_of": "own"},
+        returns={"openfingym_suites.imported.suite.name_of": "own"},
     ),
     "questions judge": Command(
         "questions judge folder --model m",
@@ -733,9 +733,9 @@ COMMANDS: Mapping[str, Command] = {
     "rounds verdicts": Command(
         "rounds verdicts s",
         {
-            "--all": ("-suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.cases 0='pending'",),
-            "--show zzshow": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.case 0='zzshow'",),
-            "--opinions 7": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series opinions=7",),
+            "--all": ("-openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.cases 0='pending'",),
+            "--show zzshow": ("findeepforecast.truth.verdicts.VerdictQueue.of_series.case 0='zzshow'",),
+            "--opinions 7": ("openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series opinions=7",),
             "--verifier zzverifier": (
                 "verifiers.address.VerifierAddress location='zzverifier'",
                 "verifiers.address.token_of_environment location='zzverifier'",
@@ -749,104 +749,16 @@ COMMANDS: Mapping[str, Command] = {
         {
             "rounds verdicts s --as YES --by ann --reason because": {
                 "--decide q1": (
-                    "suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.case 0='q1'",
-                    "suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give 0='q1'",
+                    "openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.case 0='q1'",
+                    "openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give 0='q1'",
                 ),
             },
             "rounds verdicts s --decide q1 --as YES --by ann --reason why": {
-                "--as NO": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give 1='NO'",),
-                "--by bob": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give by='bob'",),
-                "--reason zz": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give reason='zz'",),
-                "--final": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give final=True",),
+                "--as NO": ("openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give 1='NO'",),
+                "--by bob": ("openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give by='bob'",),
+                "--reason zz": ("findeepforecast.truth.verdicts.VerdictQueue.of_series.give reason='zz'",),
+                "--final": ("openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give final=True",),
             },
-        },
-    ),
-    "forge bench": Command(
-        "forge bench --model m",
-        {
-            "--model zzmodels": (
-                "forge.folder.ForgeSettings model='zzmodels'",
-                "forge.folder.ForgeSettings reviewer='zzmodels'",
-            ),
-            "--out folder": ("forge.bench.running.run_bench root=folder/m",),
-            "--reviewer zzreviewer": ("forge.folder.ForgeSettings reviewer='zzreviewer'",),
-            "--base-url zzbaseurl": ("forge.folder.ForgeSettings base_url='zzbaseurl'",),
-            "--budget 0.375": ("forge.folder.ForgeSettings budget_usd=0.375",),
-            "--max-tokens 7": ("forge.folder.ForgeSettings budget_tokens=7",),
-            "--backend inline": ("forge.folder.ForgeSettings backend='inline'",),
-            "--local-host zzlocalhosts": ("forge.folder.ForgeSettings local_hosts=('zzlocalhosts',)",),
-            "--jobs 7": ("forge.bench.running.run_bench jobs=7",),
-            "--upto prove": ("forge.bench.running.run_bench upto='prove'",),
-            "--json": ("cli.render.print_json value=[<forge.bench.running.run_bench.as_json>]",),
-        },
-        {
-            "forge bench --model m --key file.jsonl": {
-                "--corpus folder": (
-                    "forge.bench.running.BenchCorpus papers=folder",
-                    "forge.bench.running.run_bench settings=<forge.folder.ForgeSettings>",
-                ),
-            },
-            "forge bench --model m --corpus folder": {
-                "--key file.jsonl": ("forge.bench.running.BenchCorpus key=file.jsonl",),
-            },
-        },
-    ),
-    "forge graph": Command(
-        "forge graph folder",
-        {
-            "--only zzonly": ("forge.knowledge.graph.shared_graph only='zzonly'",),
-            "--form json": ("cli.printable.say text=<forge.knowledge.graph.shared_graph.json>",),
-        },
-    ),
-    "forge mark": Command(
-        "forge mark folder --key file.jsonl",
-        {
-            "--key token": ("forge.bench.key.read_key path=token",),
-            "--json": ("cli.render.print_json value=[<forge.bench.marking.mark_forge.as_json>]",),
-        },
-    ),
-    "forge review": Command(
-        "forge review folder p accept",
-        {
-            "--html file.jsonl": ("forge.review.page.write_pages path=file.jsonl",),
-            "--who zzwho": ("forge.review.decisions.accept who='zzwho'",),
-        },
-    ),
-    "forge run": Command(
-        "forge run file.jsonl --out made --model m",
-        {
-            "--out folder": ("forge.folder.ForgeFolder.begin root=folder",),
-            "--model zzmodel": (
-                "forge.folder.ForgeSettings model='zzmodel'",
-                "forge.folder.ForgeSettings reviewer='zzmodel'",
-            ),
-            "--reviewer zzreviewer": ("forge.folder.ForgeSettings reviewer='zzreviewer'",),
-            "--base-url zzbaseurl": ("forge.folder.ForgeSettings base_url='zzbaseurl'",),
-            "--budget 0.375": ("forge.folder.ForgeSettings budget_usd=0.375",),
-            "--max-tokens 7": ("forge.folder.ForgeSettings budget_tokens=7",),
-            "--backend inline": ("forge.folder.ForgeSettings backend='inline'",),
-            "--local-host zzlocalhosts": ("forge.folder.ForgeSettings local_hosts=('zzlocalhosts',)",),
-            "--jobs 7": ("forge.running.run_forge jobs=7",),
-            "--upto prove": ("forge.running.run_forge upto='prove'",),
-            "--json": ("cli.render.print_json",),
-        },
-    ),
-    "forge search": Command(
-        "forge search folder words",
-        {
-            "--json": ("cli.render.print_json value=[<forge.knowledge.database.rebuild.search[]>]",),
-        },
-    ),
-    "forge show": Command(
-        "forge show folder p",
-        {
-            "--json": ("cli.render.print_json",),
-        },
-    ),
-    "forge status": Command(
-        "forge status folder",
-        {
-            "--json": ("cli.render.print_json",),
         },
     ),
     "tape replay": Command(

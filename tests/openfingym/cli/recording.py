@@ -27,11 +27,25 @@ import click
 import pytest
 from click.testing import CliRunner
 
-import openfingym.cli as cli_package
-from openfingym.cli import cli
+from openfingym.cli import cli, plugin_commands
 
-LIBRARY = ("openfingym.", "openfingym_verifier.", "openfingym_runtime.")
-OURS = "openfingym.cli"
+OF_PLUGINS = sorted(
+    {
+        str(importlib.import_module(place.partition(":")[0]).__package__)
+        for group in ("", ".questions", ".rounds")
+        for claimed in plugin_commands.claims(f"{plugin_commands.GROUP}{group}").values()
+        for _, place in claimed
+    }
+)
+"""Packages of the commands that installed distributions bring."""
+OURS = ("openfingym.cli", *OF_PLUGINS)
+"""Packages of the command line."""
+LIBRARY = (
+    "openfingym.",
+    "openfingym_verifier.",
+    "openfingym_runtime.",
+    *(f"{package.partition('.')[0]}." for package in OF_PLUGINS),
+)
 PRINTED = frozenset({"print_json", "print_table", "say", "TerminalProgress", "RunReporter", "_show"})
 """Names of the command line itself that are noted as well: what a command prints is what it hands to its user."""
 
@@ -286,10 +300,15 @@ def _imported() -> tuple[tuple[ModuleType, str, Any], ...]:
 
     All modules are imported for it: one that is imported later would define its classes by stands.
     """
-    modules = [importlib.import_module(found.name) for found in pkgutil.walk_packages(cli_package.__path__, f"{OURS}.")]
+    packages = [importlib.import_module(package) for package in OURS]
+    modules = [
+        importlib.import_module(found.name)
+        for package in packages
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
     return tuple(
         (module, name, value)
-        for module in [cli_package, *modules]
+        for module in [*packages, *modules]
         for name, value in vars(module).items()
         if _is_tolerant(value) or _is_replaced(value)
     )

@@ -18,9 +18,10 @@ from openfingym.catalog import load_task
 from openfingym.cli import cli
 from openfingym.errors import OpenFinGymError
 from openfingym.packages.build import build
+from tests.tenants import TENANTS
 
 ROOT = Path(__file__).resolve().parents[3]
-SOURCES = ("openfingym", "runtime/openfingym_runtime", "verifier/openfingym_verifier")
+SOURCES = ("openfingym", *TENANTS, "runtime/openfingym_runtime", "verifier/openfingym_verifier")
 OWN_PARSERS = ("images.py", "__main__.py")
 """Modules that are programs of their own, with options of their own."""
 FOREIGN = {"--enable-auto-tool-choice", "--tool-call-parser", "--jinja", "--head", "--security-opt"}

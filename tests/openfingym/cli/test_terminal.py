@@ -8,17 +8,22 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from openfingym.cli import cli
+from tests.tenants import TENANTS
 
-CLI = Path(__file__).parents[3] / "openfingym" / "cli"
-RAW = {"printable.py": 1, "receipt.py": 2}
+ROOT = Path(__file__).parents[3]
+FOLDERS = [ROOT / package / "cli" for package in ("openfingym", *TENANTS)]
+"""Folders of commands."""
+RAW = {"openfingym/cli/printable.py": 1, "openfingym/cli/receipt.py": 2}
 """How often a module prints as it is: where everything else does it, and a proof that is piped into a file."""
 EVIL = "\x1b]0;owned\x07\x1b[31mRED\u202e"
 
 
 def test_every_command_prints_by_the_one_function_that_escapes() -> None:
+    printing = re.compile(r"click\.echo\(|click\.secho\(|(?<![\w.])print\(")
     calls = {
-        path.name: len(re.findall(r"click\.echo\(|click\.secho\(|(?<![\w.])print\(", path.read_text()))
-        for path in CLI.glob("*.py")
+        path.relative_to(ROOT).as_posix(): len(printing.findall(path.read_text()))
+        for folder in FOLDERS
+        for path in folder.glob("*.py")
     }
     assert {name: count for name, count in calls.items() if count} == RAW
 

@@ -12,7 +12,7 @@ import pytest
 
 from openfingym.errors import UsageError
 from openfingym.models import Completion, Message, ModelSpec
-from openfingym.models.testing import POLICIES, StandIn
+from openfingym.models.testing import StandIn, known_models
 from openfingym.models.testing.broken import SORTS
 from openfingym.models.testing.faults import REFUSALS, WIRE, WRITTEN
 
@@ -125,7 +125,6 @@ def test_the_documentation(no_key: None, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "import interface" in done.stdout
-    names = {*REFUSALS, *WIRE, *WRITTEN, *SORTS} | {
-        f"stand-in/{name}" for name in POLICIES if not name.startswith("broken-")
-    }
+    named = {name for name in known_models() if not name.startswith("stand-in/broken-")}
+    names = {*REFUSALS, *WIRE, *WRITTEN, *SORTS} | named
     assert {name for name in names if name not in text} == set()

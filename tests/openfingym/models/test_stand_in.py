@@ -19,7 +19,7 @@ from openfingym.agents import Agent
 from openfingym.catalog import load_task
 from openfingym.errors import UsageError
 from openfingym.models import Message, Tool, ToolCall
-from openfingym.models.testing import BLOCKS_MARKER, POLICIES, CompletionRequest, StandIn, find_policy
+from openfingym.models.testing import BLOCKS_MARKER, POLICIES, CompletionRequest, StandIn, find_policy, known_models
 from openfingym.models.testing.__main__ import main as serve
 from openfingym.models.testing.answers import answer
 from openfingym.models.testing.brief import WAYS, InstructionFacts
@@ -240,16 +240,16 @@ def test_a_brief_that_must_be_read_first(form: str) -> None:
     assert _respond("competent", messages, form).tool_calls[0].name == "run_python"
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("model", known_models())
 @pytest.mark.parametrize("form", ["tools", "text", "blocks", "single"])
-def test_every_policy_answers_in_every_form(policy: str, form: str) -> None:
+def test_every_policy_answers_in_every_form(model: str, form: str) -> None:
     """Also without a brief, and the same again for the same request."""
     for brief in ("", "inputs, targets = interface.load_train()"):
         messages = [Message("system", SYSTEM[form]), Message("user", brief)]
         said = as_text(messages, TOOLS) if form == "text" else messages
         body = request_body("m", said, tools=TOOLS if form == "tools" else (), seed=3, max_tokens=50)
         one, other = (
-            answer(body, request, find_policy(f"stand-in/{policy}")[0].respond(request))
+            answer(body, request, find_policy(model)[0].respond(request))
             for request in [CompletionRequest.read(body)] * 2
         )
         assert one == other
@@ -285,7 +285,7 @@ def url() -> Iterator[str]:
 def test_the_official_client_is_content(url: str) -> None:
     client = openai.OpenAI(base_url=url, api_key="none", http_client=openai.DefaultHttpxClient(trust_env=False))
     names = [model.id for model in client.models.list()]
-    assert names == [f"stand-in/{name}" for name in POLICIES]
+    assert names == list(known_models())
     body = request_body(
         "stand-in/competent", [Message("user", "inputs, targets = interface.load_train()")], tools=TOOLS
     )

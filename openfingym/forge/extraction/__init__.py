@@ -1,5 +1,0 @@
-"""Stage ``extract``: what a paper says, as a blueprint in which each value is quoted or assumed."""
-
-from openfingym.forge.extraction.stage import ExtractStage
-
-__all__ = ["ExtractStage"]

@@ -1,7 +1,0 @@
-"""Stage ``rewards``: each metric of a paper is one of the bank's, by meaning and by numbers, or a new one that a person
-may install.
-"""
-
-from openfingym.forge.rewards.stage import RewardsStage
-
-__all__ = ["RewardsStage"]

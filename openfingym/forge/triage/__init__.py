@@ -1,5 +1,0 @@
-"""Stage ``triage``: which kind of task serves a blueprint, and with which parameters."""
-
-from openfingym.forge.triage.stage import TriageStage
-
-__all__ = ["TriageStage"]
