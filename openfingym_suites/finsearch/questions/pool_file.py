@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import functools
 import gzip
-import importlib
 import io
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,7 @@ from openfingym.errors import DataError
 from openfingym.suites.suite import SuiteQuestion
 from openfingym_suites.finsearch.questions.drawing import AskedValue
 from openfingym_suites.finsearch.questions.problem import SearchProblem
-from openfingym_suites.finsearch.questions.program_text import PACKAGE
+from openfingym_suites.finsearch.questions.stored_program import StoredProgram, name_of
 
 if TYPE_CHECKING:
     from openfingym.vault import Vault
@@ -85,18 +83,6 @@ def write_pool(vault: Vault, problems: list[SearchProblem], file: Path = FILE) -
     file.write_bytes(packed.getvalue())
 
 
-def _name_of(program: Callable[..., Any]) -> str:
-    """A program as the file names it, ``module:function`` within this package."""
-    return f"{program.__module__.removeprefix(PACKAGE)}:{program.__name__}"
-
-
-def _program(name: str) -> Callable[..., Any]:
-    """The program that the file names so."""
-    module, function = name.split(":")
-    program: Callable[..., Any] = getattr(importlib.import_module(PACKAGE + module), function)
-    return program
-
-
 _PLAIN = ("table", "ordered", "template", "tier", "subset", "topic", "language", "why", "real")
 """Fields of a question that are JSON values as they are."""
 
@@ -106,10 +92,10 @@ def _line(problem: SearchProblem) -> str:
     record = {
         "question": json.loads(problem.question.to_json()),
         "reference": json.loads(problem.reference.to_json()),
-        "program": _name_of(problem.program),
+        "program": name_of(problem.program),
         "params": problem.params,
         "asks": [_stated(ask) for ask in problem.asks],
-        "alternatives": {name: [_name_of(program), params] for name, (program, params) in alternatives},
+        "alternatives": {name: [name_of(program), params] for name, (program, params) in alternatives},
         "sources": problem.sources,
         "names": problem.names,
         **{name: getattr(problem, name) for name in _PLAIN},
@@ -128,10 +114,10 @@ def _problem(line: str) -> SearchProblem:
     return SearchProblem(
         question=SuiteQuestion.from_json(json.dumps(record["question"])),
         reference=Reference.from_json(json.dumps(record["reference"])),
-        program=_program(record["program"]),
+        program=StoredProgram(record["program"]),
         params=record["params"],
         asks=tuple(map(_ask, record["asks"])),
-        alternatives={name: (_program(program), params) for name, (program, params) in alternatives},
+        alternatives={name: (StoredProgram(program), params) for name, (program, params) in alternatives},
         names=tuple(record["names"]),
         sources=tuple(record["sources"]),
         **{name: record[name] for name in _PLAIN},

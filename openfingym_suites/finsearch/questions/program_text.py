@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from openfingym_suites.finsearch.questions.problem import SearchProblem
-
-PACKAGE = "openfingym_suites.finsearch.questions."
+from openfingym_suites.finsearch.questions.stored_program import PACKAGE, loaded
 
 
 def source_of(program: Callable[..., Any]) -> str:
@@ -36,13 +35,14 @@ def script_of(problem: SearchProblem, snapshot: str) -> str:
         problem: the question whose answer it computes.
         snapshot: digest of the vault that the question is about.
     """
-    module = inspect.getmodule(problem.program)
+    program = loaded(problem.program)
+    module = inspect.getmodule(program)
     assert module is not None
     program_modules = {
         name: value for name, value in vars(module).items()
         if inspect.ismodule(value) and value.__name__.startswith(f"{PACKAGE}programs")
     }  # fmt: skip
-    body = source_of(problem.program)
+    body = source_of(program)
     imports = [
         f"import {value.__name__} as {name}" for name, value in sorted(program_modules.items()) if f"{name}." in body
     ]
@@ -66,7 +66,7 @@ def script_of(problem: SearchProblem, snapshot: str) -> str:
         body,
         "",
         f"vault = finsearch_vault()  # of digest {snapshot[:12]}",
-        f"print({problem.program.__name__}(VaultSources(vault, {problem.question.as_of!r}), parameters))",
+        f"print({program.__name__}(VaultSources(vault, {problem.question.as_of!r}), parameters))",
     ]
     return "\n".join(lines) + "\n"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -189,3 +191,11 @@ def test_days_of_a_table_are_in_order() -> None:
     assert rows
     for table in rows:
         assert all(str(one[0].value) < str(other[0].value) for one, other in pairwise(table))
+
+
+def test_asking_loads_nothing_of_what_draws_questions() -> None:
+    program = (
+        "import sys; from openfingym_suites.finsearch import SUITE; SUITE.questions('finsearch', SUITE.options({}));"
+        "print([name for name in sys.modules if name.startswith('openfingym_suites.finsearch.questions.templates')])"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
