@@ -18,11 +18,11 @@ from size import SHORT, sized
 
 from openfingym.questions.question import Question
 from openfingym.rounds.generator import Round
-from openfingym.rounds.generators.findeepforecast import GENERATOR, FinDeepForecastOptions
 from openfingym.rounds.series import Series
-from openfingym.suites.findeepforecast.world.building import findeepforecast_vault
-from openfingym.suites.findeepforecast.world.opening import find_vault, vault_name
-from openfingym.suites.findeepforecast.world.size import WorldSize
+from openfingym_suites.findeepforecast.rounds.generator import GENERATOR, FinDeepForecastOptions
+from openfingym_suites.findeepforecast.world.building import findeepforecast_vault
+from openfingym_suites.findeepforecast.world.opening import find_vault, vault_name
+from openfingym_suites.findeepforecast.world.size import WorldSize
 
 
 class Stopwatch:

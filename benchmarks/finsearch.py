@@ -22,11 +22,11 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import pandas as pd
 from size import SHORT, sized
 
-from openfingym.suites.finsearch.tools import FinanceTools
-from openfingym.suites.finsearch.world import finsearch_vault, write_finsearch
-from openfingym.suites.finsearch.world.specs import PAGES
 from openfingym.vault import Source, Vault, VaultWriter
 from openfingym.vault.search import words
+from openfingym_suites.finsearch.tools import FinanceTools
+from openfingym_suites.finsearch.world import finsearch_vault, write_finsearch
+from openfingym_suites.finsearch.world.specs import PAGES
 
 AS_OF = "2024-06-28T21:00:00Z"
 ASKED = sized(200, 5)

@@ -14,11 +14,11 @@ import numpy as np
 from size import sized
 
 from openfingym.metrics.registry import find_metric
-from openfingym.suites.mirai.answers import labels
-from openfingym.suites.mirai.baselines import fit_articles, fit_features, fit_regcn, frequency, recurrency
-from openfingym.suites.mirai.question import RelationQuestion
-from openfingym.suites.mirai.simulated import simulated_vault
-from openfingym.suites.mirai.splits import as_of, relation_queries
+from openfingym_suites.mirai.answers import labels
+from openfingym_suites.mirai.baselines import fit_articles, fit_features, fit_regcn, frequency, recurrency
+from openfingym_suites.mirai.question import RelationQuestion
+from openfingym_suites.mirai.simulated import simulated_vault
+from openfingym_suites.mirai.splits import as_of, relation_queries
 
 SETS = (
     "binary_kl",

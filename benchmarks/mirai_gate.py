@@ -27,10 +27,10 @@ from size import sized
 from openfingym.catalog import load_task
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
-from openfingym.suites.mirai.suite import SUITE
 from openfingym.suites.suite import SuiteQuestion
 from openfingym.verifiers.client import VerifierClient
 from openfingym_runtime.gate.gate import GateKeeper
+from openfingym_suites.mirai.suite import SUITE
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 TASK = "mirai-relation-forecast"

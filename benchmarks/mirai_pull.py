@@ -23,10 +23,10 @@ import pandas as pd
 from size import sized
 
 from openfingym import machine
-from openfingym.suites.mirai.gdelt.export import COLUMNS
-from openfingym.suites.mirai.gdelt.reducing import Reducers
-from openfingym.suites.mirai.tables import connection, final_tables, quoted
-from openfingym.suites.mirai.taxonomy import actor_codes, countries, relations
+from openfingym_suites.mirai.gdelt.export import COLUMNS
+from openfingym_suites.mirai.gdelt.reducing import Reducers
+from openfingym_suites.mirai.tables import connection, final_tables, quoted
+from openfingym_suites.mirai.taxonomy import actor_codes, countries, relations
 
 FILES, ROWS = 96, sized(1_600, 20)
 MOST = sized(25, 2_500)  # mentions of a row: few rows need many, or no event has enough

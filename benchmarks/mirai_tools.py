@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 from size import sized
 
-from openfingym.suites.mirai import taxonomy
-from openfingym.suites.mirai.tables import EVENTS
-from openfingym.suites.mirai.tools import Tools
 from openfingym.vault import Source, Vault, VaultWriter
+from openfingym_suites.mirai import taxonomy
+from openfingym_suites.mirai.tables import EVENTS
+from openfingym_suites.mirai.tools import Tools
 
 DAYS = 424
 FIRST = datetime(2023, 1, 1, tzinfo=UTC)

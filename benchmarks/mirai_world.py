@@ -18,10 +18,10 @@ from size import sized
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from openfingym.suites.mirai.simulated import simulated_vault
-from openfingym.suites.mirai.splits import HORIZONS, PAPER_MONTHS, relation_queries
-from openfingym.suites.mirai.taxonomy import country
-from openfingym.suites.mirai.world import SimulationSize
+from openfingym_suites.mirai.simulated import simulated_vault
+from openfingym_suites.mirai.splits import HORIZONS, PAPER_MONTHS, relation_queries
+from openfingym_suites.mirai.taxonomy import country
+from openfingym_suites.mirai.world import SimulationSize
 
 EVER = "9000-01-01T00:00:00+00:00"
 FIRST_TEST, LONGEST = date(2023, 11, 1), 90

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from openfingym.envs.registration import register
     from openfingym.errors import OpenFinGymError
     from openfingym.reports.frame import read_runs
-    from openfingym.reports.seasons.frame import read_season
     from openfingym.results import RolloutResult, read_run
     from openfingym.rollouts.single import run
     from openfingym.task import Task
@@ -46,7 +45,6 @@ __all__ = [
     "make_vec",
     "read_run",
     "read_runs",
-    "read_season",
     "register",
     "run",
     "tasks",
@@ -65,7 +63,6 @@ _HOMES = {
     "make_vec": "envs.making",
     "read_run": "results",
     "read_runs": "reports.frame",
-    "read_season": "reports.seasons.frame",
     "register": "envs.registration",
     "run": "rollouts.single",
     "tasks": "catalog",

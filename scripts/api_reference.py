@@ -38,15 +38,16 @@ DOORS: dict[str, Stability] = {
     "openfingym.rollouts": "stable",
     "openfingym.rounds": "provisional",
     "openfingym.suites": "provisional",
-    "openfingym.suites.findeepforecast": "provisional",
-    "openfingym.suites.finsearch": "provisional",
-    "openfingym.suites.mirai": "provisional",
     "openfingym.task": "provisional",
     "openfingym.trading": "stable",
     "openfingym.training": "stable",
     "openfingym.training.trl": "provisional",
     "openfingym.trajectory": "stable",
     "openfingym.vault": "stable",
+    "openfingym_suites": "stable",
+    "openfingym_suites.findeepforecast": "provisional",
+    "openfingym_suites.finsearch": "provisional",
+    "openfingym_suites.mirai": "provisional",
 }
 """Modules that may be imported from outside the library, and what their names promise."""
 MOST = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 FIRST, LAST = "2008-01-01", "2026-06-30"
-TARGET = Path(__file__).parents[1] / "openfingym/suites/finsearch/world/calendars.tsv"
+TARGET = Path(__file__).parents[1] / "openfingym_suites/finsearch/world/calendars.tsv"
 
 
 def main() -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 import time
 
-from openfingym.suites.finsearch.questions.composition import compose
-from openfingym.suites.finsearch.questions.pool import draw_pool
-from openfingym.suites.finsearch.questions.pool_file import FILE, stored_pool, write_pool
-from openfingym.suites.finsearch.questions.proofs import prove
-from openfingym.suites.finsearch.world import finsearch_vault
+from openfingym_suites.finsearch.questions.composition import compose
+from openfingym_suites.finsearch.questions.pool import draw_pool
+from openfingym_suites.finsearch.questions.pool_file import FILE, stored_pool, write_pool
+from openfingym_suites.finsearch.questions.proofs import prove
+from openfingym_suites.finsearch.world import finsearch_vault
 
 
 def main() -> int:

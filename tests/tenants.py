@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-TENANTS = ("openfingym_forge",)
+TENANTS = ("openfingym_forge", "openfingym_suites")

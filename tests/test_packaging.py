@@ -37,6 +37,7 @@ def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
         "openfingym",
         "openfingym_forge",
         "openfingym_runtime",
+        "openfingym_suites",
         "openfingym_v1",
         "openfingym_verifier",
     }
@@ -56,10 +57,15 @@ def test_the_wheel_holds_the_packages_and_the_tasks(built: Path) -> None:
         "openfingym/vault/files/company_facts.csv.xz",
         "openfingym/vault/files/gdp_vintages.LICENSE-MIT.txt",
         "openfingym_runtime/_image/Dockerfile.agent",
+        "openfingym_suites/findeepforecast/generation/prompts/question.txt",
+        "openfingym_suites/mirai/data/flagged-words.txt",
+        "openfingym_suites/py.typed",
+        "openfingym_suites/seasons/seasons.css",
         "openfingym_runtime/_image/runtime/agent/openfingym_agent/__init__.py",
     ):
         assert name in names
-    filled = [*(ROOT / "openfingym").rglob("*.jinja"), *(ROOT / "openfingym_forge").rglob("*.jinja")]
+    packages = ("openfingym", "openfingym_forge", "openfingym_suites")
+    filled = [path for package in packages for path in (ROOT / package).rglob("*.jinja")]
     templates = {path.relative_to(ROOT).as_posix() for path in [*filled, *(ROOT / "openfingym_forge").rglob("*.md")]}
     assert len(templates) >= 6
     assert templates <= set(names)
@@ -75,6 +81,7 @@ def test_the_sdist_holds_only_the_project(built: Path) -> None:
     assert tops <= {
         "openfingym",
         "openfingym_forge",
+        "openfingym_suites",
         "openfingym_v1",
         "verifier",
         "runtime",

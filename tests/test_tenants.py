@@ -20,8 +20,8 @@ TRUNK = (
     "runtime/openfingym_runtime",
     "runtime/agent/openfingym_agent",
 )
-SHORT = tuple(tenant.removeprefix("openfingym_") for tenant in TENANTS)
-"""What tenants were called when they were rooms of the library."""
+SHORT = ("forge",)
+"""What tenants were called when they were rooms of the library; the room ``suites`` is still one."""
 OURS = re.compile(r"openfingym(_\w+)?(\.|$)")
 
 

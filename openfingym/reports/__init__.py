@@ -11,14 +11,12 @@ if TYPE_CHECKING:
     from openfingym.reports.html import render
     from openfingym.reports.report import make_report
     from openfingym.reports.runs import find_runs
-    from openfingym.reports.seasons.report import season_report
 
 __all__ = [
     "find_runs",
     "forecast_report",
     "make_report",
     "render",
-    "season_report",
 ]
 
 _HOMES = {
@@ -26,7 +24,6 @@ _HOMES = {
     "forecast_report": "forecasts.report",
     "make_report": "report",
     "render": "html",
-    "season_report": "seasons.report",
 }
 
 __getattr__, __dir__ = names_of(__name__, _HOMES)

@@ -39,10 +39,11 @@ KINDS_OF_RUNS = {
 def document(
     template: str,
     title: str,
+    package: str = HERE,
+    /,
     *,
     styles: tuple[str, ...] = (),
     scripts: tuple[str, ...] = (),
-    package: str = HERE,
     **values: Any,
 ) -> str:
     """Fill in a self-contained page in the style of ``page.css``.
@@ -50,9 +51,9 @@ def document(
     Args:
         template: path of a template that extends ``page.html.jinja``, in the folder of the package or in this one.
         title: title of the page, plain text.
+        package: full name of a package that has templates of its own in its folder.
         styles: paths of the page's own CSS, which comes after the shared one, in these folders.
         scripts: paths of the page's JavaScript, in these folders; no other script runs on the page.
-        package: full name of a package that has templates of its own in its folder.
         values: the values that the template shows: plain ones, or what :func:`macro` made of them.
 
     Returns:

@@ -70,8 +70,8 @@ def candidate_page(forge: ForgeFolder, paper: PaperFolder, *, index: str = "") -
     return document(
         "forge/candidate.html.jinja",
         f"Review: {read.title if read else paper.key}",
+        HERE,
         styles=STYLES,
-        package=HERE,
         index=index,
         key=paper.key,
         heading=read.title if read else paper.key,
@@ -120,7 +120,7 @@ def index_page(forge: ForgeFolder, addresses: Mapping[str, str]) -> str:
             row |= {"state": "damaged", "stage": "", "task": "", "codes": "", "why": str(error), "bad": True}
         rows.append(row)
     return document(
-        "forge/index.html.jinja", "Review of a forge", styles=STYLES, package=HERE, rows=rows, forge=str(forge.root)
+        "forge/index.html.jinja", "Review of a forge", HERE, styles=STYLES, rows=rows, forge=str(forge.root)
     )
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from openfingym.data.dataset import DatasetInfo
-from openfingym.suites.mirai import answers
-from openfingym.suites.mirai.suite import MiraiSuite
-from openfingym.suites.mirai.tables import ARTICLES, EVENT_ARTICLES, EVENTS
 from openfingym.suites.suite import QuestionSet, Scalar, SuiteQuestion
 from openfingym.vault import Source, Vault, VaultWriter
+from openfingym_suites.mirai import answers
+from openfingym_suites.mirai.suite import MiraiSuite
+from openfingym_suites.mirai.tables import ARTICLES, EVENT_ARTICLES, EVENTS
 
 FOLDER = Path(__file__).with_name("vault")
 FIRST = date(2023, 1, 1)

@@ -17,9 +17,9 @@ import pytest
 
 import openfingym
 from openfingym.agents import Agent
-from openfingym.suites.mirai.suite import SUITE as MIRAI
 from openfingym.suites.suite import Observation, SuiteQuestion
 from openfingym.vault import Vault
+from openfingym_suites.mirai.suite import SUITE as MIRAI
 
 sys.path.insert(0, str(Path(__file__).parent))
 import future_calls
@@ -194,7 +194,7 @@ BAITED = f"{future_calls.BAIT}q7hx0www"
 def test_what_holds_a_vault_cannot_be_pickled(canaries: ModuleType) -> None:
     vault = Vault.open(canaries.FOLDER)
     view = vault.as_of(canaries.TIMES[0])
-    from openfingym.suites.mirai.tools import Tools
+    from openfingym_suites.mirai.tools import Tools
 
     for one in (vault, view, Tools(view), asked(canaries, vault, 0)):
         with pytest.raises((TypeError, AttributeError, pickle.PicklingError)):

@@ -21,9 +21,9 @@ from openfingym.catalog import load_task
 from openfingym.kinds.qa import vault_of
 from openfingym.packages.build import build
 from openfingym.packages.tapes import Tape
-from openfingym.suites.mirai.answers import CodeAnswer
-from openfingym.suites.mirai.splits import Query
 from openfingym.suites.suite import SuiteQuestion
+from openfingym_suites.mirai.answers import CodeAnswer
+from openfingym_suites.mirai.splits import Query
 from openfingym_verifier.scoring.truth import HiddenTask
 from openfingym_verifier.scoring.truth import load_task as load_hidden
 

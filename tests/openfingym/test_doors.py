@@ -150,7 +150,7 @@ def test_a_program_in_front_of_the_doors_goes_past_none(program: Path) -> None:
 def test_a_document_goes_past_no_door(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert [complaint for code in BLOCK.findall(text) for complaint in past(code)] == []
-    for named in re.findall(r"`(openfingym(?:\.\w+)+)", FENCED.sub("", text)):
+    for named in re.findall(rf"`((?:{PACKAGES})(?:\.\w+)+)", FENCED.sub("", text)):
         if named in DOORS or named in GROUPS:
             continue
         # A name of a door, or a member of one.

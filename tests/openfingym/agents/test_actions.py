@@ -3,8 +3,8 @@
 import pytest
 
 from openfingym.agents.llm.actions import Action, react_action, tagged_action
-from openfingym.suites.mirai.answers import parsed_set
-from openfingym.suites.mirai.calls import parsed_call
+from openfingym_suites.mirai.answers import parsed_set
+from openfingym_suites.mirai.calls import parsed_call
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from openfingym.answers.reading import numbers
 from openfingym.answers.reading.cleaning import cleaned
 from openfingym.answers.reading.numbers import numbers_of
 from openfingym.answers.reading.suffixes import understood
-from openfingym.suites.finsearch.questions.pool_file import stored_pool
+from openfingym_suites.finsearch.questions.pool_file import stored_pool
 
 
 def one(value: float, unit: str | None = None, name: str = "value", decimals: int | None = 2) -> Reference:

@@ -244,15 +244,15 @@ COMMANDS: Mapping[str, Command] = {
         "questions import file.jsonl",
         {
             "--name zzname": (
-                "suites.imported.suite.keep name='zzname'",
-                "suites.imported.package.write_task name='zzname'",
-                "suites.imported.package.write_task folder=HOME/zzname",
+                "openfingym_suites.imported.suite.keep name='zzname'",
+                "openfingym_suites.imported.package.write_task name='zzname'",
+                "openfingym_suites.imported.package.write_task folder=HOME/zzname",
             ),
-            "--tools finsearch": ("suites.imported.package.write_task lender='finsearch'",),
-            "--to folder": ("suites.imported.package.write_task folder=HOME/folder/own",),
-            "--json": ("sk': '<suites.imported.package.write_task>', 'kept': '<suites.imported.suite.keep>'}",),
+            "--tools finsearch": ("openfingym_suites.imported.package.write_task lender='finsearch'",),
+            "--to folder": ("openfingym_suites.imported.package.write_task folder=HOME/folder/own",),
+            "--json": ("package.write_task>', 'kept': '<openfingym_suites.imported.suite.keep>'}",),
         },
-        returns={"suites.imported.suite.name_of": "own"},
+        returns={"openfingym_suites.imported.suite.name_of": "own"},
     ),
     "questions judge": Command(
         "questions judge folder --model m",
@@ -733,9 +733,9 @@ COMMANDS: Mapping[str, Command] = {
     "rounds verdicts": Command(
         "rounds verdicts s",
         {
-            "--all": ("-suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.cases 0='pending'",),
-            "--show zzshow": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.case 0='zzshow'",),
-            "--opinions 7": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series opinions=7",),
+            "--all": ("-openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.cases 0='pending'",),
+            "--show zzshow": ("findeepforecast.truth.verdicts.VerdictQueue.of_series.case 0='zzshow'",),
+            "--opinions 7": ("openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series opinions=7",),
             "--verifier zzverifier": (
                 "verifiers.address.VerifierAddress location='zzverifier'",
                 "verifiers.address.token_of_environment location='zzverifier'",
@@ -749,15 +749,15 @@ COMMANDS: Mapping[str, Command] = {
         {
             "rounds verdicts s --as YES --by ann --reason because": {
                 "--decide q1": (
-                    "suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.case 0='q1'",
-                    "suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give 0='q1'",
+                    "openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.case 0='q1'",
+                    "openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give 0='q1'",
                 ),
             },
             "rounds verdicts s --decide q1 --as YES --by ann --reason why": {
-                "--as NO": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give 1='NO'",),
-                "--by bob": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give by='bob'",),
-                "--reason zz": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give reason='zz'",),
-                "--final": ("suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give final=True",),
+                "--as NO": ("openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give 1='NO'",),
+                "--by bob": ("openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give by='bob'",),
+                "--reason zz": ("findeepforecast.truth.verdicts.VerdictQueue.of_series.give reason='zz'",),
+                "--final": ("openfingym_suites.findeepforecast.truth.verdicts.VerdictQueue.of_series.give final=True",),
             },
         },
     ),

@@ -32,7 +32,8 @@ from openfingym.cli import cli, plugin_commands
 OF_PLUGINS = sorted(
     {
         str(importlib.import_module(place.partition(":")[0]).__package__)
-        for claimed in plugin_commands.claims(plugin_commands.GROUP).values()
+        for group in ("", ".questions", ".rounds")
+        for claimed in plugin_commands.claims(f"{plugin_commands.GROUP}{group}").values()
         for _, place in claimed
     }
 )

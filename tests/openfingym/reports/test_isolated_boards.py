@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-import openfingym
+import openfingym_suites
 from openfingym.agents import resolve
 from openfingym.agents.forecasting.command import CommandForecaster
 from openfingym.agents.forecasting.model import ModelForecaster
@@ -23,9 +23,9 @@ from openfingym.rounds.forecaster import ProgramForecaster, Said, find_program, 
 from openfingym.rounds.records import Records
 from tests.openfingym.reports.forecasts.made import Said as Scored
 from tests.openfingym.reports.forecasts.made import ledger
-from tests.openfingym.reports.seasons.made import SERIES, Asked, season_ledger
-from tests.openfingym.reports.seasons.test_season_tables import line, records
 from tests.openfingym.rounds.definitions import definition
+from tests.openfingym_suites.seasons.made import SERIES, Asked, season_ledger
+from tests.openfingym_suites.seasons.test_season_tables import line, records
 
 STATED = {"command": "outside", "react": "programs inside", "older": None, "consensus": "none", "odd": ["inside"]}
 """What is on record of each of the operator's agents; ``guest`` is another principal's, and ``naive`` a reference."""
@@ -110,7 +110,7 @@ def test_boards_of_seasons_mark_or_leave_out(tmp_path: Path, monkeypatch: pytest
     stated = {one["agent"]: one["isolation"] for one in document["forecasts"]}
     assert [agent for agent, word in stated.items() if word == "outside"] == ["command"]
     assert (stated["react"], stated["guest"], stated["naive"]) == ("programs inside", None, "none")
-    table = openfingym.read_season(SERIES, state_folder=folder)
+    table = openfingym_suites.read_season(SERIES, state_folder=folder)
     stated = dict(zip(table["agent"], table["isolation"].fillna("-"), strict=True))
     assert stated == {
         **{agent: word if isinstance(word, str) else "-" for agent, word in STATED.items()},

@@ -23,7 +23,7 @@ GENERATOR = """
 from datetime import date
 
 from openfingym.rounds import Options
-from openfingym.suites.findeepforecast.problem import ForecastEvent, ForecastProblem
+from openfingym_suites.findeepforecast.problem import ForecastEvent, ForecastProblem
 
 
 class Silent:

@@ -18,8 +18,8 @@ from openfingym.checks.check import check_task
 from openfingym.cli import cli
 from openfingym.errors import DataError
 from openfingym.kinds import kind_of
-from openfingym.suites.imported.formats import read_questions
 from openfingym.suites.suite import UNDATED, Observation, QuestionSet, SuiteQuestion
+from openfingym_suites.imported.formats import read_questions
 from tests.openfingym.suites.own_suite import LEVELS, JarSuite
 
 # Runs where programs run: what it is refused, and what it learns by giving questions up.

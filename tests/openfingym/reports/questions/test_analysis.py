@@ -10,9 +10,9 @@ from openfingym.metrics.registry import find_metric
 from openfingym.reports.questions.analysis import ScorePart, best_of, by_tool, contributions, faults, transitions
 from openfingym.reports.questions.played import CallMade, PlayedQuestion, _asked, _samples
 from openfingym.suites.breakdown import Breakdown
-from openfingym.suites.mirai.answers import labels
-from openfingym.suites.mirai.breakdown import f1_by_quad, f1_of_questions, fault_of, voted_numbers
 from openfingym.suites.suite import AnswerForm, SuiteQuestion
+from openfingym_suites.mirai.answers import labels
+from openfingym_suites.mirai.breakdown import f1_by_quad, f1_of_questions, fault_of, voted_numbers
 
 
 def asked(state: str, *calls: CallMade) -> PlayedQuestion:

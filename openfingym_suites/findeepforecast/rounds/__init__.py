@@ -1,0 +1,1 @@
+"""FinDeepForecast in rounds: the generator of a season, the model that reads events, and proposals of verdicts."""

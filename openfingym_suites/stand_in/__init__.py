@@ -1,0 +1,1 @@
+"""How the stand-in answers the suites' questions, by rules: it sees what a model sees, the conversation."""
