@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openfingym.data import DatasetInfo, Panel
     from openfingym.data.processes.sets import ProcessSet
     from openfingym.data.recipe import Windows
-    from openfingym.kinds.generation import GenerationContract
+    from openfingym.kinds.generation_contract import GenerationContract
     from openfingym.task import Task
 
 
