@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.leaks.readings import Floats
-from openfingym.leaks.traces import FEWEST, Traces, grouped, traces_of
+from openfingym.leaks.traces import FEWEST, Traces, traces_of
 
-NUMBERS = 1536
+NUMBERS = 768
 """Numbers at the beginning of an array that are measured, and of each of its columns."""
 COLUMNS = 4
 """Most columns that are measured by themselves, of an array that has no more."""
@@ -64,10 +64,9 @@ def _low(numbers: NDArray[np.generic], what: str) -> Iterator[Traces]:
         if ulp * 2.0**count <= room:
             low = (bits & np.uint64((1 << count) - 1)).astype(np.float64)
             measured[f"lowest {count} bits of {what}"] = low
-    last = (bits & np.uint64(1)).astype(np.float64)
     if ulp * 2.0 <= room:
-        yield from grouped(f"lowest bits of {what}", last)
-    measured |= {name: low for name, low in _decimals(values, room, what)}
+        measured[f"lowest bits of {what}"] = (bits & np.uint64(1)).astype(np.float64)
+    measured |= dict(_decimals(values, room, what))
     yield from traces_of(measured)
 
 

@@ -255,7 +255,7 @@ def _measured(measured: Mapping[str, Floats]) -> Iterator[Traces]:
     if steps:
         yield Traces(tuple(steps), np.stack([*steps.values()]))
     for what, values in kept.items():
-        yield from grouped(what, values)
+        yield from _grouped(what, values)
 
 
 def _entropy(values: Floats) -> float:
@@ -264,8 +264,7 @@ def _entropy(values: Floats) -> float:
     return float((counts * np.log2(len(values) / counts)).sum()) if len(values) >= FEWEST else 0.0
 
 
-def grouped(what: str, values: Floats) -> Iterator[Traces]:
-    """Several neighbours on a small scale as the digits of one number."""
+def _grouped(what: str, values: Floats) -> Iterator[Traces]:
     kinds, counts = np.unique(values, return_counts=True)
     common = np.sort(kinds[np.argsort(counts)[-2:]])
     two = counts[np.argsort(counts)[-2:]].sum() > 0.9 * len(values)

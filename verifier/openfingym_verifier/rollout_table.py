@@ -97,8 +97,8 @@ class RolloutTable:
         """Number of rollouts in memory without a result."""
         return sum(rollout.result is None for rollout in self._rollouts.values())
 
-    def forget(self) -> None:
-        """Drop old finished rollouts and expired ones from memory; the ledger has them all."""
+    def forget(self) -> list[Rollout]:
+        """Drop old finished rollouts and expired ones from memory; the ledger has them all. Returns the latter."""
         now = now_ns()
         finished = [key for key, rollout in self._rollouts.items() if rollout.result is not None][:-MAX_KNOWN_FINISHED]
         # Not one that somebody is using: a second object of the same rollout would have a budget of its own.
@@ -107,8 +107,14 @@ class RolloutTable:
             for key, rollout in self._rollouts.items()
             if rollout.result is None and rollout.row.expires_ns <= now and not rollout.turn.locked()
         ]
-        for key in (*finished, *expired):
+        for key in finished:
             del self._rollouts[key]
+        return [self._rollouts.pop(key) for key in expired]
+
+    def next_expiry_ns(self) -> int | None:
+        """When the next rollout in memory expires; None where none is open."""
+        open_ones = (rollout.row.expires_ns for rollout in self._rollouts.values() if rollout.result is None)
+        return min(open_ones, default=None)
 
     def _require_room(self, owner: str) -> None:
         """Check that a principal may begin another rollout.

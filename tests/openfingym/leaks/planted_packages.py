@@ -23,10 +23,44 @@ Floats = NDArray[np.float64]
 Planter = Callable[[Path, Floats], None]
 """Puts a file, or a change of one, into a folder of public files; the values are those of a fold or a part of it."""
 
-_WORDS = (
-    "market curve yield note bond swap desk quote trade level range week month price spread carry roll index "
-    "auction dealer tenor basis point repo bill coupon rate hedge fund book limit order flow risk model loss"
-).split()
+_WORDS = [
+    "market",
+    "curve",
+    "yield",
+    "note",
+    "bond",
+    "swap",
+    "desk",
+    "quote",
+    "trade",
+    "level",
+    "range",
+    "week",
+    "month",
+    "price",
+    "spread",
+    "carry",
+    "roll",
+    "index",
+    "auction",
+    "dealer",
+    "tenor",
+    "basis",
+    "point",
+    "repo",
+    "bill",
+    "coupon",
+    "rate",
+    "hedge",
+    "fund",
+    "book",
+    "limit",
+    "order",
+    "flow",
+    "risk",
+    "model",
+    "loss",
+]
 
 
 def _random() -> np.random.Generator:
