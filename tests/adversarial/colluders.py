@@ -23,7 +23,9 @@ from openfingym_verifier.ledger_rows import RolloutRow, SeasonRecord
 from openfingym_verifier.policy import STRICT
 from openfingym_verifier.ration import Rations
 from openfingym_verifier.truth import HiddenTask
-from tests.adversarial.sealed import BLOCK, SealedSeason, record_of, season_of
+from tests.adversarial.sealed import season_of
+from tests.adversarial.sealed_season import SealedSeason
+from tests.adversarial.sealed_trading import BLOCK, record_of
 
 Values = NDArray[np.float64]
 PARTIES = 1000

@@ -290,7 +290,7 @@ def test_a_rollout_that_expires_leaves_memory_though_nothing_else_happens(
         await service.tapes.of(gone)
         stays = await service.create(CreationRequest(FORECAST, ttl_s=60.0, fresh=True))
         async with asyncio.timeout(10.0):
-            while service._rollouts.known(gone.id) is not None:
+            while service._rollouts.known(gone.id) is not None:  # noqa: ASYNC110 - it says nothing when it goes
                 await asyncio.sleep(0.05)
         assert list(service.tapes._kept) == [stays.id]
         assert (await service.finalize(await service.find(gone.id)))["state"] != "scored"

@@ -74,9 +74,6 @@ P = ParamSpec("P")
 
 logger = logging.getLogger(__name__)
 
-EXPIRY_PAUSE_S = 1.0
-"""Least seconds between two looks at which rollouts have expired."""
-
 
 class Service:
     """One verifier's tasks, rollouts and ledger."""
@@ -129,10 +126,10 @@ class Service:
         self.tapes = Tapes(key, self.sessions, self.instances)
         self.tapes.on_dropped = self._drop_progress
         self._choosing = asyncio.Lock()
-        self._expiry: asyncio.TimerHandle | None = None
         self._health = LedgerHealth(ledger)
         self.rations = Rations(self.seasons.by_name, ledger.disclosures(), Ladders(ledger.ladders()))
         self._rollouts = RolloutTable(ledger, tasks, policy, self._threads)
+        self._rollouts.on_expired = self.tapes.forget
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=self._rollouts.count_open)
         # A key of its own: whoever knows it can compute the truths of simulated providers.
         secret = load_key(state / "provider.key", "change the truths of open questions that are simulated")
@@ -162,8 +159,7 @@ class Service:
 
     def close(self) -> None:
         """Finish light work, abandon heavy work and break off live sessions; whoever opened the ledger closes it."""
-        if self._expiry is not None:
-            self._expiry.cancel()
+        self._rollouts.close()
         self.sessions.close()
         self.questions.close()
         self._workers.close()
@@ -218,7 +214,6 @@ class Service:
                     self.tapes.forget(row.id)  # whoever gave up may have had one drawn
                     raise
         rollout = self._rollouts.add(row)
-        self._wait_for_expiry()
         # Where the outcomes are not known yet, the baseline has no score.
         if order.questions is None:
             self.grading.prepare(drawn)
@@ -337,25 +332,8 @@ class Service:
         """End a rollout; see :meth:`FinalizationService.finalize`."""
         result = await self._finalization.finalize(rollout)
         # Each result makes a rollout that need not stay in memory: a good moment to drop the oldest of them.
-        self._let_go()
+        self._rollouts.forget()
         return result
-
-    def _let_go(self) -> None:
-        """Drop what nobody needs in memory: old finished rollouts, and expired ones with their tapes."""
-        for rollout in self._rollouts.forget():
-            self.tapes.forget(rollout.id)
-        self._wait_for_expiry()
-
-    def _wait_for_expiry(self) -> None:
-        """Have the next rollout that expires dropped then, whether or not anything else happens."""
-        expires_ns = self._rollouts.next_expiry_ns()
-        if self._expiry is not None:
-            self._expiry.cancel()
-            self._expiry = None
-        if expires_ns is not None:
-            # One that has expired and is still in use is looked at again, at most once a second.
-            delay_s = max((expires_ns - now_ns()) / 1e9, EXPIRY_PAUSE_S)
-            self._expiry = asyncio.get_running_loop().call_later(delay_s, self._let_go)
 
     async def settle(self, rollout: Rollout) -> dict[str, object]:
         """Have the questions of an ended rollout with a simulated clock resolved; returns its result."""
