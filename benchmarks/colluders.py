@@ -1,17 +1,20 @@
 """What a thousand parties gain together from what a season tells them, and what an honest entrant is still found by.
 
-Run ``python benchmarks/colluders.py [--short] [TASK...]`` from the root of the repository; some tens of minutes in all.
-Prints the tables of docs/trust.md: disclosing seasons, by climbing and by questions of one bit, from the baseline and
-from an honest answer 10 % better, and the same climb against exact scores; sealed seasons, in how many of which anybody
-without skill is called better; and the power that is left at the number of entries, stated and simulated.
+Run ``python benchmarks/colluders.py [--short] [TASK...]`` from the root of the repository; ten minutes on one core in
+all. For a forecast, a graph, questions with tools and a trading task it prints the tables of docs/serving.md:
+disclosing seasons, by climbing and by questions of one bit, from the baseline and from an honest answer 10 % better,
+and the same climb against exact scores; sealed seasons, in how many of which anybody without skill is called better;
+and the power that is left at the number of entries, stated from some seasons and found in others.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
@@ -27,12 +30,21 @@ from tests.adversarial.sealed import Pilot, false_finds
 TASKS = sized(
     ("treasury-forecast", "amazon-fraud", "mirai-relation-forecast", "equity-trading"), ("treasury-forecast",)
 )
-SEEDS = {"treasury-forecast": sized(8, 1), "amazon-fraud": 3, "mirai-relation-forecast": 3, "equity-trading": 2}
+SEEDS = {"treasury-forecast": sized(8, 1)}
+OTHER_SEEDS = 3
 SPLITS = sized((15, 30, 0), (15,))
 """How many of the answers go to the climb; the others go to the edge."""
-SEASONS, ENTRIES = sized(200, 2), sized(PARTIES, 20)
+SEASONS, ENTRIES = {"equity-trading": sized(60, 2)}, sized(PARTIES, 20)
+OTHER_SEASONS = sized(200, 2)
+"""Sealed seasons; fewer where each entry is played by the engine."""
 POWER_SEASONS = sized(1_000, 20)
-SIGNALS = sized((0.6, 0.8, 1.2), (0.8,))
+SIGNALS = {
+    "treasury-forecast": sized((0.6, 0.8, 1.2), (0.8,)),
+    "amazon-fraud": (0.2, 0.3, 0.4),
+    "mirai-relation-forecast": (0.02, 0.05, 0.1),
+    "equity-trading": (0.3, 0.5, 0.7),
+}
+"""How much honest parties know; see :mod:`tests.adversarial.sealed`."""
 MOST_GAIN, MOST_FALSE, MOST_OFF = 0.01, 0.05, 0.03
 
 
@@ -44,7 +56,7 @@ def disclosing(task: HiddenTask) -> float:
         numbers = None if start is None else field.honest(start)
         for climbs in SPLITS:
             gains, raised = [], 0
-            for seed in range(SEEDS[task.name]):
+            for seed in range(SEEDS.get(task.name, OTHER_SEEDS)):
                 season = Season(task)
                 best, begin = collude(field, season, seed, climbs=climbs, start=numbers)
                 gains.append(field.gain(best) - field.gain(begin))
@@ -64,9 +76,10 @@ def disclosing(task: HiddenTask) -> float:
 
 def sealed(task: HiddenTask) -> float:
     """Print in how many sealed seasons anybody without skill is called better; returns the share."""
-    found = [false_finds(task, seed, entries=ENTRIES) for seed in range(SEASONS)]
+    seasons = SEASONS.get(task.name, OTHER_SEASONS)
+    found = [false_finds(task, seed, entries=ENTRIES) for seed in range(seasons)]
     share = float(np.mean([count > 0 for count in found]))
-    print(f"{share:.1%} of {SEASONS} sealed seasons with {ENTRIES} blind entries call somebody better", flush=True)
+    print(f"| {task.name} | {seasons} | {ENTRIES} | {share:.1%} |", flush=True)
     return share
 
 
@@ -74,29 +87,31 @@ def powers(task: HiddenTask) -> float:
     """Print the power of an honest entrant, stated from some seasons and found in others; returns the largest
     difference.
     """
-    print("\n| gain | entries | power, stated | found |\n|---|---|---|---|")
     off = 0.0
-    for signal in SIGNALS:
+    for signal in SIGNALS[task.name]:
         first, others = (
             Pilot.of(task, range(begin, begin + POWER_SEASONS), signal) for begin in (0, 10 * POWER_SEASONS)
         )
+        shown = []
         for entries in (1, 10, 100, 1000):
             stated, found = first.stated(entries), others.found(entries)
             off = max(off, abs(stated - found))
-            gain = -math.expm1(-float(first.gains.mean()))
-            print(f"| {gain:.1%} | {entries} | {stated:.0%} | {found:.0%} |", flush=True)
+            shown.append(f"{stated:.0%} ({found:.0%})")
+        gain = -math.expm1(-float(first.gains.mean()))
+        print(f"| {task.name} | {gain:.1%} | {' | '.join(shown)} |", flush=True)
     return off
 
 
 def main() -> int:
     """Measure, and say whether the bounds are kept."""
     names = [name for name in sys.argv[1:] if not name.startswith("-")] or TASKS
+    tasks = [load_hidden(build(load_task(name))) for name in names]
     print("| task | from | climb + edge | gain, mean (max) | rungs raised |\n|---|---|---|---|---|")
-    gain = max(disclosing(load_hidden(build(load_task(name)))) for name in names)
-    if len(names) < len(TASKS) and not SHORT:
-        return status(gain < MOST_GAIN)
-    task = load_hidden(build(load_task("treasury-forecast")))
-    false, off = sealed(task), powers(task)
+    gain = max(map(disclosing, tasks))
+    print("\n| task | sealed seasons | blind entries | seasons in which one is called better |\n|---|---|---|---|")
+    false = max(map(sealed, tasks))
+    print("\n| task | true gain | alone: stated (found) | of 10 | of 100 | of 1,000 |\n|---|---|---|---|---|---|")
+    off = max(map(powers, tasks))
     print(f"\nlargest mean gain {gain:.2%}, false finds {false:.1%}, power off by {off:.1%}")
     return status(gain < MOST_GAIN and false <= MOST_FALSE and (SHORT or off <= MOST_OFF))
 

@@ -81,6 +81,13 @@ def staging(name: str = ".staging") -> Iterator[Path]:
         yield folder
 
 
+def remove_left() -> None:
+    """Remove what killed processes of this user left in staging, which may be hidden data; the next build would."""
+    with contextlib.suppress(OSError):
+        for name in (".staging", ".instances"):
+            remove_dead(home() / name)
+
+
 def keep_text(text: str) -> Path:
     """The path of a file in the store with this text, which anybody may read; two calls with one text have one file.
 

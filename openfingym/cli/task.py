@@ -53,6 +53,8 @@ def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
         for row in rows:
             if others := [name for name in group_of(row.name, met) if name != row.name]:
                 say(f"{row.name} conflicts with {', '.join(others)}")
+            if found[row.name] is None:
+                say(f"{row.name}: which tasks it conflicts with is not known")
         say(f"{len(rows)} tasks; shapes, metrics and sources: --json, or openfingym task show NAME")
     for name, fault in faults.items():
         say(f"error: {name}: {fault}", err=True)
@@ -61,9 +63,13 @@ def list_tasks(ctx: click.Context, family: str | None, as_json: bool) -> None:
 
 
 def _exposed(name: str, exposure: Exposure | None, met: list[Conflict]) -> dict[str, object]:
-    """What a task shows and hides, if that is known, and the tasks that it conflicts with, with the reason."""
+    """What a task shows and hides, and the tasks that it conflicts with, with the reason; None where that is not
+    known.
+    """
+    if exposure is None:
+        return {"exposure": None, "conflicts": None}
     others = {other: str(one) for one in met if name in one.tasks for other in one.tasks if other != name}
-    return {"exposure": None if exposure is None else exposure.to_dict(), "conflicts": others}
+    return {"exposure": exposure.to_dict(), "conflicts": others}
 
 
 @click.group()

@@ -171,6 +171,7 @@ def serve(
     listener.require_encrypted()
     state = state or store.home() / "verifier"
     token, token_file = _admin_token(token_file, state)
+    store.remove_left()
     packages = [build(catalog.load_task(name)) for name in names or tuple(catalog.task_folders())]
     tasks = [package.task for package in packages]
     with contextlib.ExitStack() as stack:
@@ -184,6 +185,11 @@ def serve(
             if policy == "strict":
                 given = fresh is False
                 known = {p.task.name: exposure_of_package(p, p.read_truth(), given=given) for p in packages}
+                if unknown := sorted(name for name, exposure in known.items() if exposure is None):
+                    say(
+                        f"which tasks these conflict with is not known, and not enforced: {', '.join(unknown)}",
+                        err=True,
+                    )
                 for conflict in conflicts(known):
                     say(f"a participant enters one a season: {' or '.join(conflict.tasks)} ({conflict})", err=True)
 

@@ -58,7 +58,22 @@ def replicates(
                 metrics_where_defined(scoring, drawn.truth, kind.answer(contract, drawn, drawn_values), results)
             )
         results |= {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return Replicates.of(design, {entry.name: results[entry.name] for entry in scoring.metrics})
+    return Replicates.of(
+        design,
+        {entry.name: results[entry.name] for entry in scoring.metrics},
+        _dealt(kind, contract, scoring, fold, values, design),
+    )
+
+
+def _dealt(
+    kind: Kind, contract: Contract, scoring: Scoring, fold: Fold, values: NDArray[np.float64], design: Resampling
+) -> Mapping[str, NDArray[np.float64]]:
+    """The metrics where rows of an answer are dealt to other truths, by name; empty where a design has no deals."""
+    rows = [
+        metrics_where_defined(scoring, fold.truth, kind.answer(contract, fold, values[order]), {})
+        for order in design.deals
+    ]
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
 
 
 def _all_at_once(

@@ -48,6 +48,9 @@ _PIECE = 1 << 20
 """Most bytes that are unpacked at a time."""
 _INPUT = 1 << 16
 """Compressed bytes that are read at a time."""
+LISTED = 60
+"""Fewest members of a container whose order and times can tell enough."""
+_SECOND = 1_000_000_000
 _TABLE_ROWS = 1 << 16
 """Rows of a columnar file that are read at a time."""
 
@@ -70,6 +73,8 @@ class Content:
     """Whether the bytes mean nothing by themselves, because they are compressed."""
     depth: int = 0
     """Number of containers that it is inside of."""
+    listing: bool = False
+    """Whether it lists the members of a container: a text of ours, whose words say nothing."""
 
 
 def open_file(path: Path, name: str) -> Iterator[Content]:
@@ -124,10 +129,41 @@ def opened(raw: memoryview, name: str, depth: int) -> Iterator[Content]:
     yield Content(name, raw, packed=packed, depth=depth)
     if inside is None:
         return
+    yield from _list_of(raw, head, name)
     if depth >= DEPTH_LIMIT:
         raise UnsearchableError(f"{name}: containers nested more than {DEPTH_LIMIT} deep")
     for member, content in inside:
         yield from opened(content, f"{name}{member}", depth + 1)
+
+
+def listed(name: str, entries: Iterable[tuple[str, int, int]]) -> Iterator[Content]:
+    """What the order of members, their sizes and their times may tell, as a text with a line for each; none for few.
+
+    Args:
+        name: what lists them.
+        entries: name, size in bytes and time of each, in their order.
+    """
+    lines = [f"{member}\t{size}\t{time // _SECOND}.{time % _SECOND}" for member, size, time in entries]
+    if len(lines) >= LISTED:
+        yield Content(name, memoryview("\n".join(lines).encode("utf-8", "replace")), listing=True)
+
+
+def _list_of(raw: memoryview, head: bytes, name: str) -> Iterator[Content]:
+    """The listing of an archive."""
+    if head.startswith(b"PK\x03\x04"):
+        with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(_stream(raw)) as archive:
+            entries = [(member.filename, member.file_size, _seconds(member.date_time)) for member in archive.infolist()]
+            yield from listed(f"{name} (its list)", entries)
+    if head[257:262] == b"ustar":
+        with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=_stream(raw)) as archive:
+            entries = [(member.name, member.size, int(member.mtime * _SECOND)) for member in archive]
+            yield from listed(f"{name} (its list)", entries)
+
+
+def _seconds(time: tuple[int, int, int, int, int, int]) -> int:
+    """Nanoseconds since 1980 of a time in an archive; each month counts as thirty-one days."""
+    year, month, day, hour, minute, second = time
+    return ((((year - 1980) * 12 + month - 1) * 31 + day - 1) * 86400 + hour * 3600 + minute * 60 + second) * _SECOND
 
 
 def _has_text(numbers: memoryview) -> bool:

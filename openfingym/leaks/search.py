@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -11,12 +12,13 @@ import numpy as np
 
 from openfingym.leaks.arrays import search_array
 from openfingym.leaks.blocks import HiddenBlocks, hidden_blocks
-from openfingym.leaks.contents import Content, UnsearchableError, open_file, opened
+from openfingym.leaks.contents import Content, UnsearchableError, listed, open_file, opened
 from openfingym.leaks.entropy import INVISIBLE, UNEXPLAINED
 from openfingym.leaks.findings import Found, Leak
 from openfingym.leaks.fingerprints import FingerprintTable
 from openfingym.leaks.innovations import Target, targets
 from openfingym.leaks.labels import Labels, is_labels, node_numbers, search_label_bytes, search_label_numbers
+from openfingym.leaks.low_digits import array_traces
 from openfingym.leaks.matching import matches, strided
 from openfingym.leaks.prediction import predicted
 from openfingym.leaks.rawbytes import HiddenWords, build_words, search_bytes
@@ -25,7 +27,7 @@ from openfingym.leaks.shuffled import HiddenSets, hidden_sets, search_sets
 from openfingym.leaks.sparse import search_sparse
 from openfingym.leaks.streams import Explored
 from openfingym.leaks.text import chunks, decoded, number_arrays, yes_no
-from openfingym.leaks.traces import text_traces
+from openfingym.leaks.traces import Traces, text_traces
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,6 +163,11 @@ def _in_files(files: Iterable[Path], folder: Path, wanted: LeakSearch) -> Iterat
 
 def _of_the_whole(folder: Path, wanted: LeakSearch) -> Iterator[Leak]:
     """Leaks that no single file shows."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    stamps = [(path.relative_to(folder).as_posix(), path.stat()) for path in files]
+    entries = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stamps]
+    for listing in listed("the files of the package", entries):
+        yield from (Leak(listing.name, found, wanted.channels) for found in _traced(listing, wanted))
     for labels in wanted.labels:
         for found in (node_numbers(labels), search_sparse(folder, labels)):
             if found:
@@ -168,6 +175,9 @@ def _of_the_whole(folder: Path, wanted: LeakSearch) -> Iterator[Leak]:
 
 
 def _in_content(content: Content, wanted: LeakSearch) -> Iterator[Found]:
+    if content.listing:
+        yield from _traced(content, wanted)
+        return
     for array in content.arrays:
         yield from _in_numbers(array, wanted)
     # The bytes of an array of floats have been searched as numbers. Integers can be floats in disguise.
@@ -247,21 +257,25 @@ def _closely(content: Content, wanted: LeakSearch) -> Iterator[Found]:
 
 
 def _traced(content: Content, wanted: LeakSearch) -> Iterator[Found]:
-    """The first trace of a text that predicts hidden values, whatever its code is."""
-    if content.arrays or content.packed:
+    """The first trace of a text or an array that predicts hidden values, whatever its code is."""
+    if content.packed:
         return
-    try:
-        # The last character may be cut in two.
-        text = bytes(content.raw[:TRACED_BYTES]).decode(
-            "utf-8", "ignore" if len(content.raw) > TRACED_BYTES else "strict"
-        )
-    except UnicodeDecodeError:
-        return
-    for found in predicted(text_traces(text), wanted.targets):
+    for found in predicted(_traces(content), wanted.targets):
         what = f"{found.trace} that predict {found.target.what}"
         channel = found.target.channel if found.target.channel >= 0 else None
         yield Found(what, None, channel, f"{found.count} of them tell {found.bits:.0f} bits more than chance")
         return
+
+
+def _traces(content: Content) -> Iterator[Traces]:
+    if content.arrays:
+        for array in content.arrays:
+            yield from array_traces(array)
+        return
+    # The last character may be cut in two.
+    whole = "ignore" if len(content.raw) > TRACED_BYTES else "strict"
+    with contextlib.suppress(UnicodeDecodeError):
+        yield from text_traces(bytes(content.raw[:TRACED_BYTES]).decode("utf-8", whole))
 
 
 def _unexplained(explored: Explored) -> Iterator[Found]:

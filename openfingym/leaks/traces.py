@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -28,10 +29,15 @@ BITS = (4, 5, 6, 7, 8, 9, 10, 12, 16)
 """How many units of two kinds may be the bits of one hidden value."""
 KINDS = 16
 """Most kinds of units that are told apart."""
+COLUMNS = 16
+"""Most fields of a line that are measured."""
+MOST_OF_PARTS = 1e12
+"""Largest product of what parts of a number may be."""
 PARTS = 6
 """Most directions of what units consist of."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+_FIELD, _NUMBER, _HEX = re.compile(r"[0-9A-Za-z]+"), re.compile(r"\d+"), re.compile(r"[0-9a-fA-F]+")
 _CLOCK = re.compile(r"\b(\d{1,2}):(\d\d)(?::(\d\d))?\b")
 
 Measure = Callable[[str], float]
@@ -87,6 +93,10 @@ def _length(unit: str) -> float:
     return float(len(unit))
 
 
+def _trailing(unit: str) -> float:
+    return float(len(unit) - len(unit.rstrip()))
+
+
 MEASURES: Mapping[str, Measure] = {
     "lengths": _length,
     "first characters": lambda unit: _code(unit, 0),
@@ -98,6 +108,7 @@ MEASURES: Mapping[str, Measure] = {
     "digits": _digits,
     "capitals": _capitals,
     "other characters": _foreign,
+    "blanks at the end": _trailing,
 }
 """What is measured of a unit, by its name."""
 
@@ -117,7 +128,16 @@ UNITS: Mapping[str, tuple[Callable[[str], list[str]], tuple[str, ...]]] = {
     "words of letters": (_found(r"[^\W\d_]+"), ("lengths", "vowels", "capitals")),
     "lines": (
         lambda text: [line for line in text.split("\n") if line.strip()],
-        ("lengths", "first characters", "last characters", "words", "indentation", "marks", "capitals"),
+        (
+            "lengths",
+            "first characters",
+            "last characters",
+            "words",
+            "indentation",
+            "marks",
+            "capitals",
+            "blanks at the end",
+        ),
     ),
     "phrases": (_split(r"[,;:.!?\n()]+"), ("lengths", "words", "capitals")),
     "sentences": (_split(r"[.!?](?:\s+|$)|\n\s*\n"), ("lengths", "words")),
@@ -149,11 +169,68 @@ def text_traces(text: str) -> Iterator[Traces]:
             measured[f"alphabetical order of {name}"] = np.array([order[kind] for kind in kinds])
             yield from _composed(name, kinds)
         yield from _measured(measured)
+    yield from _columns(text)
     dates = [float(_ordinal(*map(int, match.groups()))) for match in _DATE.finditer(text)]
     times = [_seconds(match) for match in _CLOCK.finditer(text)]
     for name, values in (("dates", dates), ("times", times)):
         if len(values) >= FEWEST:
             yield from _measured({name: np.array(values)})
+
+
+def _columns(text: str) -> Iterator[Traces]:
+    """What stands at the same place of lines, or of what commas divide: numbers to base ten or sixteen, and lengths."""
+    lines = text.split("\n")
+    if len(lines) < FEWEST:
+        lines = re.split(r"[,;]", text)
+    measured: dict[str, Floats] = {}
+    seen: set[bytes] = set()
+    for pattern in (_FIELD, _NUMBER):
+        fields = [pattern.findall(line) for line in lines]
+        # Most lines may be empty, or a text between tables.
+        widths = Counter(len(line) for line in fields if line)
+        width, count = max(widths.items(), key=itemgetter(1), default=(0, 0))
+        if count < FEWEST:
+            continue
+        for place in range(min(width, COLUMNS)):
+            column = [line[place] for line in fields if len(line) == width]
+            for what, values in _numbers(column):
+                if values.tobytes() not in seen:
+                    seen.add(values.tobytes())
+                    measured[f"{what} {place + 1} of lines"] = values
+        if pattern is _NUMBER:
+            table = np.array([[float(unit[:15]) for unit in line] for line in fields if len(line) == width])
+            # Parts of one number, such as those of a version.
+            for place in range(max(width - 3, 0), width - 1):
+                after = np.cumprod([1.0, *(table[:, :place:-1].max(axis=0) + 1.0)])[::-1]
+                if after[0] < MOST_OF_PARTS:
+                    measured[f"numbers {place + 1} to {width} of lines"] = table[:, place:] @ after
+    yield from traces_of(measured)
+
+
+def _numbers(column: Sequence[str]) -> Iterator[tuple[str, Floats]]:
+    base = 10 if all(map(str.isdecimal, column)) else 16
+    if all(map(_HEX.fullmatch, column)):
+        yield "numbers", np.array([float(int(unit[:15], base)) for unit in column])
+    yield "lengths of field", np.array([float(len(unit)) for unit in column])
+
+
+def traces_of(measured: Mapping[str, Floats]) -> Iterator[Traces]:
+    """Measures that are numbers by themselves, and where they name each unit once, the places of the units' names."""
+    kept = {what: values for what, values in measured.items() if _entropy(values) >= LEAST}
+    kept |= {
+        f"order of {what}": np.argsort(values).astype(np.float64) for what, values in kept.items() if _named(values)
+    }
+    for finite in (False, True):
+        some = {what: values for what, values in kept.items() if (len(np.unique(values)) <= KINDS) == finite}
+        for length in sorted({len(values) for values in some.values()}):
+            names = tuple(what for what, values in some.items() if len(values) == length)
+            yield Traces(names, np.stack([some[what] for what in names]), finite=finite)
+
+
+def _named(values: Floats) -> bool:
+    """Whether values are different names in an order of their own, neither rising nor falling."""
+    steps = np.diff(values)
+    return len(np.unique(values)) == len(values) and not (steps > 0.0).all() and not (steps < 0.0).all()
 
 
 def _ordinal(year: int, month: int, day: int) -> int:

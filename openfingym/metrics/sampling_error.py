@@ -51,6 +51,8 @@ class Replicates:
     freedom: float
     full_size: bool
     units: int
+    dealt: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Each metric where the answer is dealt to other truths (:attr:`Resampling.deals`), by name; empty without."""
 
     @property
     def reach(self) -> float:
@@ -58,22 +60,33 @@ class Replicates:
         return student(self.freedom)
 
     @classmethod
-    def of(cls, design: Resampling, metrics: Mapping[str, NDArray[np.float64]]) -> Replicates:
+    def of(
+        cls,
+        design: Resampling,
+        metrics: Mapping[str, NDArray[np.float64]],
+        dealt: Mapping[str, NDArray[np.float64]] | None = None,
+    ) -> Replicates:
         """Results on the replicates of a design."""
-        return cls(metrics, design.scale, design.freedom, design.full_size, design.units)
+        return cls(metrics, design.scale, design.freedom, design.full_size, design.units, dealt or {})
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Results on replicates of one design that were computed apart, at least one part, in the design's order."""
         first = parts[0]
-        metrics = {name: np.concatenate([part.metrics[name] for part in parts]) for name in first.metrics}
-        return cls(metrics, first.scale, first.freedom, first.full_size, first.units)
+        metrics, dealt = (
+            {name: np.concatenate([side[name] for side in sides]) for name in sides[0]}
+            for sides in ([part.metrics for part in parts], [part.dealt for part in parts])
+        )
+        return cls(metrics, first.scale, first.freedom, first.full_size, first.units, dealt)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values; NaN where there is no value, as Python's JSON writes it."""
-        metrics = {name: values.tolist() for name, values in self.metrics.items()}
+        metrics, dealt = (
+            {name: values.tolist() for name, values in side.items()} for side in (self.metrics, self.dealt)
+        )
         return {
             "metrics": metrics,
+            "dealt": dealt,
             "scale": self.scale,
             "freedom": self.freedom,
             "full_size": self.full_size,
@@ -83,10 +96,12 @@ class Replicates:
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Replicates:
         """Read what :meth:`to_dict` gave."""
-        listed = data["metrics"].items()  # type: ignore[attr-defined]
-        metrics = {name: np.array(values, dtype=np.float64) for name, values in listed}
+        metrics, dealt = (
+            {name: np.array(values, dtype=np.float64) for name, values in data[side].items()}  # type: ignore[attr-defined]
+            for side in ("metrics", "dealt")
+        )
         scale, freedom = (float(data[name]) for name in ("scale", "freedom"))  # type: ignore[arg-type]
-        return cls(metrics, scale, freedom, bool(data["full_size"]), int(data["units"]))  # type: ignore[call-overload]
+        return cls(metrics, scale, freedom, bool(data["full_size"]), int(data["units"]), dealt)  # type: ignore[call-overload]
 
     def standard_error(self, results: NDArray[np.float64]) -> float | None:
         """Standard error of a number from its replicates; None where too many are NaN, or it is not finite."""
@@ -170,7 +185,18 @@ def _log_sample(rules: Rules, score: Score, baseline: Score, own: Replicates, th
         held = reference <= 0.0 or not SMALLEST_RATIO < whole / reference < LARGEST_RATIO
         logs.append(np.zeros_like(loss) if held else weight * (loss / whole - base / reference))
     values = np.sum(logs, axis=0) / math.fsum(weights.values())
-    return RelativeSample(values, own.scale, own.freedom, own.units)
+    sample = RelativeSample(values, own.scale, own.freedom, own.units)
+    if not own.dealt or not theirs.dealt or sample.error is None:
+        return sample
+    # What the answer gains on the baseline where both know nothing, beside the baseline's loss: if that varies more, an
+    # answer as good as the baseline does.
+    gained = [
+        weight * (relative_losses(name, own.dealt[name]) - relative_losses(name, theirs.dealt[name])) / reference
+        for name, weight in weights.items()
+        if (reference := float(relative_losses(name, np.array(baseline.metrics[name])))) > 0.0
+    ]
+    dealt = replace(sample, values=np.sum(gained, axis=0) / math.fsum(weights.values())) if gained else sample
+    return max(sample, dealt, key=lambda one: -1.0 if one.error is None else one.error)
 
 
 def _about(total: float, reach: float, smallest: float) -> Interval:

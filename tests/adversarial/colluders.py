@@ -8,28 +8,28 @@ that know no hidden value. Whatever asks is a new party each time its own ration
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.errors import SubmissionError
-from openfingym.metrics import Score
+from openfingym.kinds import bar_episodes
+from openfingym.kinds.trading_episode import TAIL, open_account
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym_verifier.bucket import Bucket
-from openfingym_verifier.disclosure.ladder import LadderAnswer, surely_reached
+from openfingym_verifier.disclosure.ladder import LadderAnswer
 from openfingym_verifier.disclosure.rations import Rations
 from openfingym_verifier.ledger.rows import RolloutRow, SeasonRecord
 from openfingym_verifier.policy import STRICT
 from openfingym_verifier.scoring.truth import HiddenTask
+from tests.adversarial.sealed import season_of
+from tests.adversarial.sealed_season import SealedSeason
+from tests.adversarial.sealed_trading import BLOCK, record_of
 
 Values = NDArray[np.float64]
 PARTIES = 1000
 SEASON = SeasonRecord("open", 0, None, "disclosing")
-BLOCK = 20
-"""Steps of a trading episode for which weights stay the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,17 +142,12 @@ def _trading_field(task: HiddenTask) -> Field:
     return Field(task, values, lambda rng: 0.3 * rng.standard_normal(shape), skill)
 
 
-def _traded(task: HiddenTask, episode_number: int, numbers: Values) -> Values:
+def _traded(task: HiddenTask, number: int, numbers: Values) -> Values:
     """The outcome of an episode with these weights beside equal ones, block by block."""
-    assert task.open_episode is not None
-    episode = task.open_episode(episode_number)
-    step = episode.start()
-    for count in itertools.count():
-        if step.terminated or step.truncated:
-            return episode.outcome()
-        weights = numbers[min(count // BLOCK, len(numbers) - 1)] + 1.0 / numbers.shape[1]
-        step = episode.step({"weights": (weights / max(1.0, float(np.abs(weights).sum()))).tolist()})
-    raise AssertionError
+    contract = task.spec.contract
+    weights = np.repeat(numbers, BLOCK, axis=0)[: contract.steps] + 1.0 / numbers.shape[1]
+    weights /= np.maximum(1.0, np.abs(weights).sum(axis=1, keepdims=True))
+    return record_of(open_account(contract, bar_episodes.window(contract, task.hidden, number, TAIL)), weights)
 
 
 @dataclass
@@ -175,23 +170,15 @@ class Season:
             season=SEASON.name,
             policy="strict",
         )
-        told = self.rations.take_private(row, _surely(self.task, values), read=True)
+        told = self.rations.take_private(row, _results(self.task).surely(values), read=True)
         self.raised += told.ladder is not None and told.ladder.rung is not None
         return told.ladder
 
 
-@functools.cache
-def _baseline(task: HiddenTask) -> Score:
-    return task.grader.baseline_score()
-
-
-def _surely(task: HiddenTask, values: Values) -> float | None:
-    """What an answer has surely reached, as the verifier computes it."""
-    try:
-        score, baseline = task.grader.private_score(values), _baseline(task)
-    except SubmissionError:
-        return None
-    return surely_reached(task.relative_total(score, baseline), task.sampling_error(score, baseline))
+@functools.lru_cache(maxsize=8)
+def _results(task: HiddenTask) -> SealedSeason:
+    """Results of answers to a task, which are those of the verifier."""
+    return season_of(task).given(task)
 
 
 def collude(

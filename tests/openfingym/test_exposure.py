@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from openfingym import catalog, data
 from openfingym.cli import cli
+from openfingym.cli.task import _exposed
 from openfingym.data import Panel
 from openfingym.data.dataset import datasets
 from openfingym.data.instruments import instrument
@@ -274,3 +275,8 @@ def test_the_flagships_are_in_few_groups() -> None:
     # FinSearchComp asks about the real series that others forecast; beside it, shares are forecast and traded.
     assert {pair for pair in pairs if "finsearch" not in pair} <= {("equity-forecast", "equity-trading")}
     assert all({"mirai-relation-forecast", "findeepforecast"}.isdisjoint(pair) for pair in pairs)
+
+
+def test_what_is_not_known_of_a_task_is_not_said_to_conflict_with_nothing() -> None:
+    assert _exposed("own", None, []) == {"exposure": None, "conflicts": None}
+    assert _exposed("own", NOTHING, [])["conflicts"] == {}

@@ -129,6 +129,7 @@ class Service:
         self._health = LedgerHealth(ledger)
         self.rations = Rations(self.seasons.by_name, ledger.disclosures(), Ladders(ledger.ladders()))
         self._rollouts = RolloutTable(ledger, tasks, policy, self._threads)
+        self._rollouts.on_expired = self.tapes.forget
         self.telemetry = Telemetry(queue_depth=lambda: ledger.writer.depth, open_rollouts=self._rollouts.count_open)
         # A key of its own: whoever knows it can compute the truths of simulated providers.
         secret = load_key(state / "provider.key", "change the truths of open questions that are simulated")
@@ -158,6 +159,7 @@ class Service:
 
     def close(self) -> None:
         """Finish light work, abandon heavy work and break off live sessions; whoever opened the ledger closes it."""
+        self._rollouts.close()
         self.sessions.close()
         self.questions.close()
         self._workers.close()

@@ -3,7 +3,9 @@ to the search, which finds that one predicts what is new in the other; and nothi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +13,15 @@ import pytest
 from numpy.typing import NDArray
 
 from openfingym.catalog import load_task
-from openfingym.leaks import find_leaks
+from openfingym.leaks import LeakSearch, find_leaks
 from openfingym.leaks.innovations import Target, targets
+from openfingym.leaks.low_digits import array_traces
 from openfingym.leaks.prediction import Predicted, predicted
 from openfingym.leaks.traces import text_traces
 from openfingym.packages.build import build
 from tests.openfingym.leaks.planted_kinds import DEVELOPED, KEPT
+from tests.openfingym.leaks.planted_packages import KINDS as PACKAGES
+from tests.sweeps import sweep
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[3]
@@ -141,3 +146,65 @@ def test_public_files_of_a_built_task_tell_nothing() -> None:
     )
     for path in (package.instruction, package.interface):
         assert list(predicted(text_traces(path.read_text(encoding="utf-8")), wanted)) == []
+
+
+ALWAYS_FOUND = (
+    "low decimals of an array",
+    "low bits of an array",
+    "payloads of missing values",
+    "times of members",
+    "order of members",
+    "order of keys",
+    "order of rows",
+    "colours of a drawing",
+    "version numbers",
+)
+"""Of the kinds of :mod:`tests.openfingym.leaks.planted_packages` those that traces find; see docs/tasks.md."""
+
+
+def _search(wanted: list[Target]) -> LeakSearch:
+    """A search that has nothing but targets, so that whatever is found is a trace."""
+    return replace(LeakSearch.of({}), targets=wanted)
+
+
+@pytest.mark.parametrize("kind", sweep(ALWAYS_FOUND, 3))
+def test_what_arrays_archives_and_orders_tell_is_found(kind: str, hidden: Floats, tmp_path: Path) -> None:
+    wanted = targets({"targets": hidden}, (FOLD, WINDOWS - FOLD))
+    PACKAGES[kind](tmp_path, hidden[FOLD:])
+    assert any("that predict" in str(leak) for leak in _search(wanted).leaks(tmp_path))
+
+
+@pytest.mark.parametrize("kind", sweep(PACKAGES, 5))
+def test_files_of_other_values_tell_nothing(kind: str, wanted: list[Target], tmp_path: Path) -> None:
+    """What a simulation with another seed made: a twin of the package, of the same form."""
+    PACKAGES[kind](tmp_path, _yields(2, FOLD))
+    assert not any("that predict" in str(leak) for leak in _search(wanted).leaks(tmp_path))
+
+
+def test_times_of_files_are_read(hidden: Floats, tmp_path: Path) -> None:
+    for number, value in enumerate(hidden[FOLD:].ravel()):
+        file = tmp_path / f"part-{number:04d}.txt"
+        file.write_text("x")
+        os.utime(file, (1_600_000_000, 1_600_000_000 + 10 * round(100.0 * value)))
+    wanted = targets({"targets": hidden}, (FOLD, WINDOWS - FOLD))
+    found = [str(leak) for leak in _search(wanted).leaks(tmp_path)]
+    assert any(message.startswith("the files of the package: ") for message in found), found
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.round(1.5 + np.cumsum(0.02 * np.random.default_rng(4).standard_normal((400, 6)), axis=0), 2),
+        np.cumsum(np.random.default_rng(5).integers(-3, 4, 900)),
+        np.random.default_rng(6).standard_normal(900).astype(np.float32),
+        np.full(300, np.nan),
+        np.zeros(300),
+        np.arange(300.0),
+        np.array([np.inf, 1e308, -1e308, 5e-324] * 40),
+        np.zeros((0, 3)),
+        np.array(3.0),
+        np.zeros(100, dtype=np.bool_),
+    ],
+)
+def test_an_honest_array_has_no_digits_that_tell(array: NDArray[np.generic], wanted: list[Target]) -> None:
+    assert list(predicted(array_traces(array), wanted)) == []

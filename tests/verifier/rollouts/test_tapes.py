@@ -279,6 +279,26 @@ def test_tapes_in_memory_are_few_and_go_with_their_rollouts(built: dict[str, Bui
         asyncio.run(many(service))
 
 
+def test_a_rollout_that_expires_leaves_memory_though_nothing_else_happens(
+    built: dict[str, BuiltPackage], tmp_path: Path
+) -> None:
+    """Until another rollout ended, its hidden data stayed there."""
+    tasks = load_tasks([built[FORECAST]])
+
+    async def idle(service: Service) -> None:
+        gone = await service.create(CreationRequest(FORECAST, ttl_s=0.05, fresh=True))
+        await service.tapes.of(gone)
+        stays = await service.create(CreationRequest(FORECAST, ttl_s=60.0, fresh=True))
+        async with asyncio.timeout(10.0):
+            while service._rollouts.known(gone.id) is not None:  # noqa: ASYNC110 - it says nothing when it goes
+                await asyncio.sleep(0.05)
+        assert list(service.tapes._kept) == [stays.id]
+        assert (await service.finalize(await service.find(gone.id)))["state"] != "scored"
+
+    with contextlib.closing(Ledger(tmp_path)) as ledger, contextlib.closing(Service(tasks, ledger)) as service:
+        asyncio.run(idle(service))
+
+
 def test_a_worker_is_told_the_labels_of_a_tape_once_and_keeps_few(
     generation: Callable[..., BuiltPackage], tmp_path: Path
 ) -> None:

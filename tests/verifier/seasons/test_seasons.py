@@ -556,3 +556,19 @@ def test_a_result_that_is_held_differs_in_nothing_that_follows_from_labels() -> 
     scored = {**base, "state": "scored", "flags": [], "metrics": {"mae": 0.1}}
     failed = {**base, "state": "rejected", "reason": "no score", "flags": ["foresight"], "metrics": {}}
     assert disclosed(scored, "held") == disclosed(failed, "held")
+
+
+def test_of_two_seasons_that_are_opened_at_once_one_is(operator: VerifierClient) -> None:
+    """Both found the last one closed, and the latest of the two had entries of neither."""
+    operator.close_season()
+
+    def opened(name: str) -> bool:
+        try:
+            operator.open_season(name)
+        except VerifierError as error:
+            assert "is open; close it first" in str(error)  # noqa: PT017
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(opened, ["one", "two"])) == [False, True]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ MAX_KNOWN_FINISHED = 1024
 """Finished rollouts kept in memory; older ones are read from the ledger when asked for."""
 MAX_KNOWN = 4 * MAX_KNOWN_FINISHED
 """Rollouts in memory beyond which those that nobody needs are let go."""
+EXPIRY_PAUSE_S = 1.0
+"""Least seconds between two looks at which rollouts have expired."""
 RETRY_S = 60.0
 """Seconds after which a principal with too many open rollouts may ask again."""
 
@@ -44,6 +47,9 @@ class RolloutTable:
         self._tasks = tasks
         self._policy = policy
         self._threads = threads
+        self._expiry: asyncio.TimerHandle | None = None
+        self.on_expired: Callable[[str], object] = lambda _: None
+        """Called with the id of a rollout that was dropped since it has expired."""
         self._rollouts: dict[str, Rollout] = {}
         self._beginning: Counter[str] = Counter()
         """Rollouts of each principal that are being created, and not in the table yet."""
@@ -91,6 +97,7 @@ class RolloutTable:
     def add(self, row: RolloutRow) -> Rollout:
         """Take in a rollout that has just been written to the ledger."""
         rollout = self._rollouts[row.id] = Rollout.restore(row, [], self._tasks.get(row.task))
+        self._wait_for_expiry()
         return rollout
 
     def count_open(self) -> int:
@@ -107,8 +114,26 @@ class RolloutTable:
             for key, rollout in self._rollouts.items()
             if rollout.result is None and rollout.row.expires_ns <= now and not rollout.turn.locked()
         ]
-        for key in (*finished, *expired):
+        for key in finished:
             del self._rollouts[key]
+        for key in expired:
+            del self._rollouts[key]
+            self.on_expired(key)
+        self._wait_for_expiry()
+
+    def close(self) -> None:
+        """Wait for no rollout any more."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+
+    def _wait_for_expiry(self) -> None:
+        """Have the next rollout that expires dropped then, whether or not anything else happens."""
+        self.close()
+        open_ones = (rollout.row.expires_ns for rollout in self._rollouts.values() if rollout.result is None)
+        if (expires_ns := min(open_ones, default=None)) is not None:
+            # One that has expired and is still in use is looked at again, at most once a second.
+            delay_s = max((expires_ns - now_ns()) / 1e9, EXPIRY_PAUSE_S)
+            self._expiry = asyncio.get_running_loop().call_later(delay_s, self.forget)
 
     def _require_room(self, owner: str) -> None:
         """Check that a principal may begin another rollout.

@@ -112,7 +112,7 @@ class Grader:
         """
         assert self.design is not None, "a fold without a design has no replicates"
         contract, scoring = self.spec.contract, self.spec.scoring
-        design = replace(self.design, draws=self.design.draws[draws])
+        design = replace(self.design, draws=self.design.draws[draws], deals=self.design.deals[draws])
         return replicates(kind_named(contract), contract, scoring, self.private, values, design)
 
     @functools.cached_property

@@ -4,6 +4,7 @@ them, memory mirrors them.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -56,6 +57,7 @@ class Seasons:
         self.by_name: dict[str, SeasonRecord] = {season.name: season for season in known}
         """Every season as it is by now, by name."""
         self._latest = known[-1].name
+        self._opening = asyncio.Lock()
         self._exposures = ledger.exposures()
         self._retired = {fold.fold: fold for fold in ledger.retired()}
 
@@ -160,6 +162,11 @@ class Seasons:
                 closed; ``name-taken``; ``fold-retired``: there is no task whose hidden data were not told.
         """
         require_name(name)
+        # Two that are asked for at once must not both follow the same closed one.
+        async with self._opening:
+            return await self._open(name, kind, reused)
+
+    async def _open(self, name: str, kind: SeasonKind, reused: Sequence[str]) -> SeasonRecord:
         if self.latest.closed_ns is None:
             raise Problem("season-open", f"Season {self.latest.name!r} is open; close it first.")
 
