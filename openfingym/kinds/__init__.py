@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.kinds.forecast import ForecastContract, ForecastKind
+    from openfingym.kinds.forecast import ForecastKind
+    from openfingym.kinds.forecast_contract import ForecastContract
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData, below, between, order_of, some_of
     from openfingym.kinds.panels import PanelKind
     from openfingym.kinds.real_forms import real_form
@@ -66,7 +67,7 @@ __getattr__, __dir__ = names_of(
     __name__,
     {
         "SHOWN": "walk",
-        "ForecastContract": "forecast",
+        "ForecastContract": "forecast_contract",
         "ForecastKind": "forecast",
         "Instance": "instances",
         "InstanceSplit": "instances",

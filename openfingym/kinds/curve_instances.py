@@ -18,7 +18,7 @@ from openfingym.kinds.window_instances import ShownWindows, cutting, windows_at
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds.curves import CurvesContract
+    from openfingym.kinds.curves_contract import CurvesContract
     from openfingym.kinds.instances import InstanceSplit, TrainingData
 
 FEWEST_SERIES = 6

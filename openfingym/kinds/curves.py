@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import field_validator
 
 from openfingym.data.curves import NAME, SHA256
 from openfingym.data.recipe import hidden_stride, stamps
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.curves_brief import brief_of_curves, origin_of, words_of
+from openfingym.kinds.curves_contract import CurvesContract
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.known_windows import left_of, training_facts
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader
@@ -23,7 +23,7 @@ from openfingym.kinds.real_forms import required_form, split_of
 from openfingym.kinds.skillless.curves import skillless
 from openfingym.kinds.start import Start
 from openfingym.kinds.walk import hidden_until_due
-from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt
+from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,36 +43,6 @@ CURVES_SOURCE = "eiopa"
 """The only source of real curves."""
 NAIVE_QUANTILE = 1.96
 """Half-width, in standard deviations of monthly changes in training, of the baseline's interval."""
-
-
-class CurvesContract(Contract):
-    """Whole curves of several countries: from ``lookback`` months, predict the next with an interval.
-
-    A submission is [windows, 3, maturities]: lower, central, upper.
-    """
-
-    family: ClassVar[Family] = "forecasting"
-    baseline: ClassVar[str] = "naive"
-
-    kind: Literal["curves"]
-    lookback: PositiveInt
-    """Months of input that a window shows."""
-    horizon: Literal[1] = 1
-    """Months that are predicted."""
-    value_semantics: Literal["yield_level"] = "yield_level"
-    """What the values are, as ``contract.json`` states it."""
-    coverage: Fraction = 0.95
-    """Share of the values that should lie within the interval, as agents are told: that of the interval metrics."""
-
-    @field_validator("coverage")
-    @classmethod
-    def _as_scored(cls, coverage: float) -> float:
-        from openfingym.metrics.interval import TARGET
-
-        # The metrics and the baseline are for this one: agents must not be told another.
-        if coverage != TARGET:
-            raise ValueError(f"found {coverage}; interval metrics score a coverage of {TARGET}: state that, or nothing")
-        return coverage
 
 
 START = Start(

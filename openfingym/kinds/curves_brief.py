@@ -11,7 +11,7 @@ from openfingym.kinds.walk import walk_usage
 
 if TYPE_CHECKING:
     from openfingym.data.curves import Curves
-    from openfingym.kinds.curves import CurvesContract
+    from openfingym.kinds.curves_contract import CurvesContract
     from openfingym.kinds.material import Material
     from openfingym.task import Task
 

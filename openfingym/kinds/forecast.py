@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import field_validator, model_validator
 
 from openfingym.errors import TaskError
 from openfingym.kinds.forecast_brief import brief_of_forecast
+from openfingym.kinds.forecast_contract import ForecastContract
 from openfingym.kinds.forecast_windows import (
     cut,
     filled_in_training,
@@ -35,8 +35,7 @@ from openfingym.kinds.pictures import by_step
 from openfingym.kinds.skillless.forecast import skillless
 from openfingym.kinds.start import Given, Start
 from openfingym.kinds.walk import hidden_until_due
-from openfingym.metrics.semantics import ValueSemantics
-from openfingym.task.contracts import Contract, Family, PositiveInt, as_tuple
+from openfingym.task.contracts import Contract
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,52 +46,6 @@ if TYPE_CHECKING:
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import Spec, Task
-
-
-class ForecastContract(Contract):
-    """Windows of a panel: from ``lookback`` rows, predict the next ones.
-
-    A submission is [windows, steps, targets].
-    """
-
-    family: ClassVar[Family] = "forecasting"
-    baseline: ClassVar[str] = "naive"
-    has_period: ClassVar[bool] = True
-
-    kind: Literal["forecast"]
-    lookback: PositiveInt
-    """Rows of input that a window shows."""
-    horizon: PositiveInt
-    """Rows of target that a window has, directly after the inputs."""
-    horizons: tuple[PositiveInt, ...] = ()
-    """Steps ahead that are predicted, increasing and ending with ``horizon``; empty for every step."""
-    targets: tuple[str, ...] = ()
-    """Channels that are predicted, in the dataset's order; empty for all."""
-    value_semantics: ValueSemantics
-    """What the values are: returns, prices, yields, volatilities, or a mixture."""
-    pooled: bool = False
-    """Whether every channel of a window is a window of its own, with one channel: for panels of similar series."""
-    graph_window: PositiveInt | None = None
-    """Rows from which the correlation and the spillover graph of every window are computed; None for no graphs."""
-
-    _lists = field_validator("horizons", "targets", mode="before")(as_tuple)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.horizons and (list(self.horizons) != sorted(set(self.horizons)) or self.horizons[-1] != self.horizon):
-            raise ValueError(
-                f"horizons must increase and end with horizon = {self.horizon}, found {list(self.horizons)}"
-            )
-        if self.pooled and (self.horizon != 1 or self.targets or self.graph_window):
-            raise ValueError("pooled needs horizon = 1 and goes neither with targets nor with graph_window")
-        if self.graph_window is not None and self.value_semantics != "realised_vol":
-            raise ValueError("graph_window goes with value_semantics = 'realised_vol'")
-        return self
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """Steps ahead that are predicted, from 1."""
-        return self.horizons or tuple(range(1, self.horizon + 1))
 
 
 START = Start(
@@ -324,7 +277,7 @@ class ForecastKind(PanelKind):
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:
         """Series in time, with their hidden parts, and distributions of targets."""
-        from openfingym.kinds.plots.series import panel_plots
+        from openfingym.kinds.forecast_plots import panel_plots
 
         return panel_plots(_contract(spec.contract), read, hidden, counts[0], facts)
 

@@ -9,7 +9,7 @@ from openfingym.kinds.material import Brief
 from openfingym.kinds.walk import walk_usage
 
 if TYPE_CHECKING:
-    from openfingym.kinds.forecast import ForecastContract
+    from openfingym.kinds.forecast_contract import ForecastContract
     from openfingym.kinds.material import Material
     from openfingym.task import Task
 

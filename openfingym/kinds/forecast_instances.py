@@ -21,7 +21,7 @@ from openfingym.kinds.window_instances import MOST_WINDOWS, Cutting, ShownWindow
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds.forecast import ForecastContract
+    from openfingym.kinds.forecast_contract import ForecastContract
     from openfingym.kinds.instances import InstanceSplit, TrainingData
 
 FEWEST_SERIES = 12

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from openfingym.data import Panel
     from openfingym.data.recipe import Windows
-    from openfingym.kinds.forecast import ForecastContract
+    from openfingym.kinds.forecast_contract import ForecastContract
     from openfingym.task import Task
 
 GRAPHS = ("correlation", "spillover")

@@ -18,7 +18,8 @@ from openfingym.errors import UsageError
 from openfingym.kinds import bar_episodes
 from openfingym.kinds.bar_data import BarSource
 from openfingym.kinds.material import Array, Brief, Material
-from openfingym.kinds.trading import TradingContract, TradingKind
+from openfingym.kinds.trading import TradingKind
+from openfingym.kinds.trading_contract import TradingContract
 from openfingym.kinds.trading_episode import TAIL, market_of
 from openfingym.market.session.terms import SessionTerms
 from openfingym.task.contracts import as_tuple

@@ -9,7 +9,7 @@ from openfingym.kinds.material import Brief
 
 if TYPE_CHECKING:
     from openfingym.kinds.material import Material
-    from openfingym.kinds.trading import TradingContract
+    from openfingym.kinds.trading_contract import TradingContract
 
 ORDER_OPTIONS = (
     "`type` market, limit, stop or stop-limit",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.bar_episodes import Window
-    from openfingym.kinds.trading import TradingContract
+    from openfingym.kinds.trading_contract import TradingContract
     from openfingym.trading.orders import Event
 
 TAIL = 1

@@ -183,3 +183,9 @@ def answer_plots(train: Array, best: Array, counts: tuple[int, int]) -> Iterator
     samples = parts_of(train, best, counts[0] if len(best) == sum(counts) else 0)
     if samples:
         yield Distribution("Answers", samples)
+
+
+def listed_names(listed: object) -> Sequence[str]:
+    """Names as the facts of an instruction list them."""
+    assert isinstance(listed, list)
+    return [str(name) for name in listed]

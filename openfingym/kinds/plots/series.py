@@ -1,9 +1,8 @@
-"""Plots of series in time: windows of a panel, curves of countries, and rows of many stocks a month."""
+"""Plots of series in time: curves of countries, and rows of many stocks a month."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,7 @@ from openfingym.kinds.plots.plot import (
     Plot,
     PlotCurve,
     in_time,
+    listed_names,
     more_of,
     parts_of,
     shown_and_hidden,
@@ -23,56 +23,12 @@ from openfingym.kinds.plots.plot import (
 )
 
 if TYPE_CHECKING:
-    from openfingym.kinds.forecast import ForecastContract
     from openfingym.kinds.material import Array, Reader
 
 RANGE = (10, 90)
 """Percentiles of a month's rows that are drawn around their mean."""
-NEAR = 20
-"""Most horizons of input that a plot of a single window shows."""
 DATES = 3
 """Number of curves that are plotted of the training data and of each fold."""
-
-
-def panel_plots(
-    contract: ForecastContract, read: Reader, hidden: Mapping[str, Array], n_public: int, facts: Mapping[str, object]
-) -> Iterator[Plot]:
-    """For each series: its values over time, the distribution of answers, and of the first one two windows."""
-    times, asked = {part: read(f"{part}_times") for part in ("train", "test")}, np.asarray(hidden["targets"])
-    ahead = [contract.lookback + step - 1 for step in contract.steps]
-    spans = spans_of([times["train"], times["test"][:n_public], times["test"][n_public:]])
-    if contract.pooled:
-        names = _names(facts["series"])
-        of = {part: np.asarray(read(f"{part}_series")) for part in times}
-    else:
-        names = _names(facts["targets"])
-    columns = np.asarray(read("target_columns")) if contract.targets else np.arange(len(names))
-    note = more_of(len(names), "series")
-    for number, name in enumerate(names[:MOST_SERIES]):
-        # Pooled windows have one channel, and a number that says which series they belong to.
-        column, target = (0, 0) if contract.pooled else (int(columns[number]), number)
-        train, test = (of[part] == number if contract.pooled else slice(None) for part in times)
-        shown = in_time(
-            [
-                (times["train"][train, : contract.lookback], read("train_inputs")[train, :, column]),
-                (times["test"][test, : contract.lookback], read("test_inputs")[test, :, column]),
-                (times["train"][train][:, ahead], read("train_targets")[train, :, target]),
-            ]
-        )
-        answers = in_time([(times["test"][test][:, ahead], asked[test, :, target])])
-        x, curves = shown_and_hidden(shown, answers)
-        first = int(np.count_nonzero(np.arange(len(asked))[test] < n_public))
-        yield LinePlot(name, x, curves, spans, note)
-        yield Distribution(
-            f"{name}: answers", parts_of(read("train_targets")[train, :, target], asked[test, :, target], first)
-        )
-        if number == 0:
-            rows = max(0, contract.lookback - NEAR * contract.horizon)
-            for part, window in (("public", 0), ("private", first)):
-                near = np.isin(x, times["test"][test][window, rows:])
-                close = tuple(replace(curve, values=curve.values[near]) for curve in curves)
-                yield LinePlot(f"{name}: the first window of the {part} fold", x[near], close)
-        note = ""
 
 
 def curve_plots(
@@ -80,7 +36,7 @@ def curve_plots(
 ) -> Iterator[Plot]:
     """For each country: curves at a few dates, and one yield over time; and distributions of all."""
     train, asked = np.asarray(read("train_targets")), np.asarray(hidden["targets"])
-    countries, maturities = _names(facts["series"]), facts["maturities"]
+    countries, maturities = listed_names(facts["series"]), facts["maturities"]
     assert isinstance(maturities, list)
     years = np.array(maturities, dtype=np.float64)
     # The maturity that is closest to 10 years, a usual benchmark.
@@ -139,7 +95,7 @@ def row_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, facts: M
         "Targets by date", months, tuple(curves), spans, f"Mean, and the {RANGE[0]}th and {RANGE[1]}th percentile."
     )
     yield Distribution("Targets", parts_of(train, asked, n_public))
-    names = _names(facts["channels"])
+    names = listed_names(facts["channels"])
     note = more_of(len(names), "features")
     for number, name in enumerate(names[:MOST_SERIES]):
         samples = parts_of(read("train_inputs")[:, number], read("test_inputs")[:, number], n_public)
@@ -150,8 +106,3 @@ def row_plots(read: Reader, hidden: Mapping[str, Array], n_public: int, facts: M
 def _moment(time: np.datetime64 | np.int64) -> str:
     """The day of a row, or its number where it has no date."""
     return str(time.astype("datetime64[D]")) if time.dtype.kind == "M" else f"row {time}"
-
-
-def _names(listed: object) -> Sequence[str]:
-    assert isinstance(listed, list)
-    return [str(name) for name in listed]

@@ -12,7 +12,7 @@ from openfingym.kinds.skillless.departures import LARGE, TINY
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds.curves import CurvesContract
+    from openfingym.kinds.curves_contract import CurvesContract
     from openfingym.kinds.material import Reader
 
 

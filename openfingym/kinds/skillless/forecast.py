@@ -13,7 +13,7 @@ from openfingym.metrics.naive import naive_forecast
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds.forecast import ForecastContract
+    from openfingym.kinds.forecast_contract import ForecastContract
     from openfingym.kinds.material import Array, Reader
 
 

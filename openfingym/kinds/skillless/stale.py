@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.data.bars import Bars
-    from openfingym.kinds.trading import TradingContract
+    from openfingym.kinds.trading_contract import TradingContract
     from openfingym.trading.session import Session
 
 NAME = "trades on copied bars"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from openfingym.kinds.material import Reader
-    from openfingym.kinds.trading import TradingContract
+    from openfingym.kinds.trading_contract import TradingContract
 
 SLIVER = 0.001
 """A small share of equity that is held in one symbol, with the rest in cash."""

@@ -17,6 +17,7 @@ from openfingym import catalog
 from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
 from openfingym.kinds import trading
+from openfingym.kinds.trading_contract import TradingContract
 from openfingym.metrics.performance import RecordColumn
 from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode
@@ -104,7 +105,7 @@ def package_of(result: RolloutResult) -> BuiltPackage:
             "nor a cost-delay surface can be drawn of it; `openfingym tape replay` plays the tape in its folder again"
         )
     task = catalog.load_task(result.task)
-    if not isinstance(task.spec.contract, trading.TradingContract):
+    if not isinstance(task.spec.contract, TradingContract):
         raise UsageError(
             f"{result.task!r} is a {task.spec.contract.kind} task; this report is for runs of trading tasks"
         )

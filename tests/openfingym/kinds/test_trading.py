@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from openfingym.data.bars import Bars
 from openfingym.errors import SubmissionError
 from openfingym.kinds import KINDS, is_sequential, score_fold, trading
-from openfingym.kinds.trading import TradingContract
+from openfingym.kinds.trading_contract import TradingContract
 from openfingym.kinds.trading_episode import RUIN
 from openfingym.metrics import relative
 from openfingym.task import Task
