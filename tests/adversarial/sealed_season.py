@@ -11,8 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from openfingym_verifier.ladder import surely_reached
-from openfingym_verifier.truth import HiddenTask
 from scipy.special import stdtr
 
 from openfingym.metrics.aggregation import log_ratios, relative_losses
@@ -20,6 +18,8 @@ from openfingym.metrics.relative_sample import RelativeSample
 from openfingym.metrics.resampling import Resampling
 from openfingym.metrics.sampling_error import SamplingError
 from openfingym.metrics.scoring import relative_weights
+from openfingym_verifier.disclosure.ladder import surely_reached
+from openfingym_verifier.scoring.truth import HiddenTask
 
 Values = NDArray[np.float64]
 SCREENED = 24

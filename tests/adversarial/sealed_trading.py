@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from openfingym_verifier.truth import HiddenTask
 
 from openfingym.kinds import bar_episodes
 from openfingym.kinds.trading_episode import TAIL, open_account
 from openfingym.metrics.performance import WEALTH_FLOOR, RecordColumn
 from openfingym.trading.compiled.account import CompiledAccount
 from openfingym.trading.session import Session
+from openfingym_verifier.scoring.truth import HiddenTask
 from tests.adversarial.sealed_season import Metrics, SealedSeason, Values, placed, sizes
 
 BLOCK = 20

@@ -8,13 +8,13 @@ import functools
 
 import numpy as np
 import pytest
-from openfingym_verifier.ladder import surely_reached
 
 from openfingym.catalog import load_task
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.reports.entries import p_value, p_value_of, verdicts_of
 from openfingym.reports.statistics import benjamini_hochberg, holm
+from openfingym_verifier.disclosure.ladder import surely_reached
 from openfingym_verifier.policy import LADDER_ANSWERS
 from openfingym_verifier.scoring.truth import HiddenTask
 from openfingym_verifier.scoring.truth import load_task as load_hidden
