@@ -43,7 +43,7 @@ from openfingym.verifiers.local import start_on
 if TYPE_CHECKING:
     from openfingym.agents.llm.launching import ModelSetup
     from openfingym.agents.llm.session import Conversation, Listener
-    from openfingym.kinds.asking import QuestionsOrder
+    from openfingym.kinds.questions.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.models.meter import Allowance
     from openfingym.models.model import LanguageModel
