@@ -14,7 +14,7 @@ import pytest
 
 from openfingym.agents import Agent, resolve
 from openfingym.catalog import load_task
-from openfingym.kinds.asking import QuestionsOrder
+from openfingym.kinds.questions.asking import QuestionsOrder
 from openfingym.kinds.walk import Walk
 from openfingym.models.spec import ModelSpec
 from openfingym.packages.package import BuiltPackage

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from openfingym.task.known_kinds import OWN
+from openfingym.task.known_kinds import OWN, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -259,6 +259,16 @@ def load(names: Sequence[str]) -> None:
     gc.freeze()  # or looking for garbage would copy all of it in each of them
 
 
+def load_kinds() -> None:
+    """Load the library's own kinds of task, whose packages load their modules when they are first used."""
+    with warnings.catch_warnings(action="ignore"):
+        for kind in OWN:
+            entry = entry_of(kind)
+            assert entry is not None
+            entry.load()
+    gc.freeze()
+
+
 def serve(control: socket.socket) -> int:
     """Fork programs until there is nobody to ask for them; in a forked one, be the program."""
     running: dict[int, tuple[int, int]] = {}
@@ -353,5 +363,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     line = socket.socket(fileno=os.dup(0))
     load(MODULES)
-    load([f"openfingym.kinds.{kind}" for kind in OWN])
+    load_kinds()
     sys.exit(serve(line))

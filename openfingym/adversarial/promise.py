@@ -19,7 +19,7 @@ import numpy as np
 
 from openfingym.errors import SubmissionError
 from openfingym.kinds import is_sequential, kind_of, score_fold, score_with_replicates, walks
-from openfingym.kinds.skillless.stale import NAME as COPIED_BARS
+from openfingym.kinds.trading.stale import NAME as COPIED_BARS
 from openfingym.metrics import find_metric, relative
 from openfingym.metrics.sampling_error import sampling_error
 

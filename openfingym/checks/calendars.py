@@ -209,7 +209,7 @@ def _of(found: list[Conflict]) -> str:
 def _series(task: Task) -> tuple[NDArray[np.datetime64], frozenset[str]] | None:
     """The times of a task's rows and the bundled real series that they are of; None if they are of none."""
     from openfingym.data.dataset import datasets
-    from openfingym.kinds.bar_data import BarsContract, bars_of
+    from openfingym.kinds.bars.data import BarsContract, bars_of
     from openfingym.kinds.panels import panel_of, times_of
     from openfingym.kinds.paths import process_of
 

@@ -62,7 +62,7 @@ SPLITS = ("test", "train", "validation")
 BACKENDS = ("auto", "docker", "sandbox", "inline")
 """The values of :data:`openfingym.machine.BackendName`."""
 CLOCKS = ("simulated", "real")
-"""The values of :data:`openfingym.kinds.asking.Clock`."""
+"""The values of :data:`openfingym.kinds.questions.asking.Clock`."""
 REPORTED_BY = ("agent", "model", "backend", "isolation", "principal")
 """The values of :data:`openfingym.reports.cells.Field`."""
 FILLS = ("none", "forward", "interpolate", "drop")

@@ -38,8 +38,8 @@ from openfingym.errors import UsageError
 if TYPE_CHECKING:
     from openfingym.agents import Agent
     from openfingym.agents.llm.session import Listener
-    from openfingym.kinds.asking import Clock, QuestionsOrder
     from openfingym.kinds.question_range import QuestionRange
+    from openfingym.kinds.questions.asking import Clock, QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.packages.package import BuiltPackage
     from openfingym.questions import Question
@@ -315,7 +315,7 @@ def _asked(text: str | None, clock: str | None, tasks: Sequence[Task]) -> tuple[
 
 def _order(clock: Clock | None, given: Sequence[Question]) -> QuestionsOrder | None:
     """The order of questions on a clock; None where a rollout is asked its task's own rows."""
-    from openfingym.kinds.asking import QuestionsOrder
+    from openfingym.kinds.questions.asking import QuestionsOrder
 
     return None if clock is None else QuestionsOrder(clock, tuple(question.id for question in given))
 
@@ -349,7 +349,7 @@ def _given(path: Path, clock: str | None, tasks: Sequence[Task]) -> list[Questio
     Raises:
         UsageError: the option does not go with the others or with a task, or the file has no questions.
     """
-    from openfingym.kinds.asking_real import takes_questions
+    from openfingym.kinds.questions.asking_real import takes_questions
     from openfingym.questions.history import read_questions
 
     if clock != "real":

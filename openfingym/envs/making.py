@@ -123,8 +123,8 @@ def trading_environment(task: Task, *, split: str, **options: object) -> Trading
 def _training(package: BuiltPackage, options: dict[str, object]) -> dict[str, object]:
     """Arguments of an environment on a task's training bars: the task's own, which the caller's options override."""
     from openfingym.envs.trading_hidden import training_bars
-    from openfingym.kinds.trading import contract_of
-    from openfingym.kinds.trading_episode import market_of
+    from openfingym.kinds.trading.environment import market_of
+    from openfingym.kinds.trading.kind import contract_of
 
     contract = contract_of(package.task.spec.contract)
     defaults = {

@@ -21,7 +21,7 @@ from openfingym.envs.registration import spec_of
 from openfingym.envs.trading_hidden import HiddenTradingEnv
 from openfingym.errors import StoreError, UsageError
 from openfingym.kinds import SequentialKind, kind_of
-from openfingym.kinds.trading import contract_of
+from openfingym.kinds.trading.kind import contract_of
 from openfingym.reports.trading.replay import package_of, read_actions, replay
 from openfingym.results import read_run
 from openfingym.task.episodes import EpisodeStep

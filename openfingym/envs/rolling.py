@@ -15,7 +15,7 @@ from openfingym.envs.arguments import options_of, real_numbers
 from openfingym.envs.hidden import Split
 from openfingym.envs.stepped import SteppedEnv
 from openfingym.errors import UsageError
-from openfingym.kinds.bar_episodes import Window
+from openfingym.kinds.bars.episodes import Window
 from openfingym.kinds.rolling import RollingContract, RollingEpisode
 from openfingym.packages.build import build
 from openfingym.task import Task

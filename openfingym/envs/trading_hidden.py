@@ -20,8 +20,8 @@ from openfingym.envs.trading_episodes import ActionName, ActionType, Episodes
 from openfingym.envs.trading_forms import OrdersAction, order_space, read
 from openfingym.envs.trading_screen import RenderMode
 from openfingym.errors import SubmissionError, UsageError
-from openfingym.kinds.trading import contract_of
-from openfingym.kinds.trading_episode import market_of
+from openfingym.kinds.trading.environment import market_of
+from openfingym.kinds.trading.kind import contract_of
 from openfingym.trading.actions import Decision, Replacement, decision_json
 from openfingym.trading.compiled.observing import BOUND
 from openfingym.trading.compiled.requests import ask
@@ -47,7 +47,7 @@ class HiddenTradingEnv(AccountEnv[Observation]):
 
     ## Observation space
     As there, flat. What the verifier shows beside it, such as fills, rejections with their reasons and open orders, is
-    in ``info`` under ``shown`` (see :mod:`openfingym.kinds.trading`).
+    in ``info`` under ``shown`` (see :mod:`openfingym.kinds.trading.kind`).
 
     ## Reward
     The log return of equity, as the verifier computes it.

@@ -1,4 +1,5 @@
-"""Kinds of task: forecasts, generation, trading and more; what differs from one to the next, in one file a kind.
+"""Kinds of task: forecasts, generation, trading and more; what differs from one to the next, in one file or folder
+a kind.
 
 Whatever the kind, a task has public arrays, hidden arrays, and one float64 array as the submission. A kind is a class
 (:class:`Kind`) that says how these are made from the data (:meth:`Kind.load`, :meth:`Kind.shape`), how the rows of a
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.kinds.forecast import ForecastKind
-    from openfingym.kinds.forecast_contract import ForecastContract
+    from openfingym.kinds.forecast.contract import ForecastContract
+    from openfingym.kinds.forecast.kind import ForecastKind
     from openfingym.kinds.instances import Instance, InstanceSplit, TrainingData, below, between, order_of, some_of
     from openfingym.kinds.panels import PanelKind
     from openfingym.kinds.real_forms import real_form
@@ -67,8 +68,8 @@ __getattr__, __dir__ = names_of(
     __name__,
     {
         "SHOWN": "walk",
-        "ForecastContract": "forecast_contract",
-        "ForecastKind": "forecast",
+        "ForecastContract": "forecast.contract",
+        "ForecastKind": "forecast.kind",
         "Instance": "instances",
         "InstanceSplit": "instances",
         "PanelKind": "panels",

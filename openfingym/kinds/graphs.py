@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from openfingym.kinds.forging import Forging
-from openfingym.kinds.material import Array, Brief, Material, Reader
-from openfingym.kinds.own_graphs import own_graphs, own_key, own_kind, start_from_graphs
-from openfingym.kinds.real_forms import required_form
-from openfingym.kinds.scores import (
+from openfingym.kinds.labels.kind import (
     GENERATORS,
     Divided,
     LabelsContract,
@@ -21,7 +18,10 @@ from openfingym.kinds.scores import (
     divided_material,
     exchanged_labels,
 )
-from openfingym.kinds.skillless.scores import of_graphs
+from openfingym.kinds.labels.own import own_graphs, own_key, own_kind, start_from_graphs
+from openfingym.kinds.labels.skillless import of_graphs
+from openfingym.kinds.material import Array, Brief, Material, Reader
+from openfingym.kinds.real_forms import required_form
 from openfingym.kinds.start import Given, Start
 from openfingym.task.contracts import Contract
 
@@ -144,9 +144,9 @@ class GraphsKind(ScoresKind):
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
         """An instance on graphs that are drawn anew, or on some of an author's own with known labels; see
-        :mod:`openfingym.kinds.label_instances`.
+        :mod:`openfingym.kinds.labels.training`.
         """
-        from openfingym.kinds.label_instances import drawn_graphs_instance, graphs_instance
+        from openfingym.kinds.labels.training import drawn_graphs_instance, graphs_instance
 
         contract = data.task.spec.contract
         assert isinstance(contract, LabelsContract)
@@ -167,7 +167,7 @@ class GraphsKind(ScoresKind):
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:
         """Shares of the classes, and distributions of degrees and sizes."""
-        from openfingym.kinds.plots.labels import graph_plots
+        from openfingym.kinds.labels.plots import graph_plots
 
         return graph_plots(read, hidden, counts[0])
 

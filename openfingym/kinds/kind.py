@@ -49,7 +49,7 @@ class Kind(ABC):
     """Template of the module that an agent's program imports, in ``openfingym/packages/templates``."""
     deferred: ClassVar[bool] = False
     """Whether private rows can be asked when a rollout is created, before their outcome is known; see
-    :mod:`openfingym.kinds.asking`."""
+    :mod:`openfingym.kinds.questions.asking`."""
     environment: ClassVar[str] = "openfingym.envs.batch:BatchEnv"
     """What :func:`openfingym.make` calls, as ``module:name``, to make a Gymnasium environment: with the task and the
     caller's options, and for a sequential kind also with ``split``."""

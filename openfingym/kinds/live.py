@@ -15,12 +15,12 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from openfingym.errors import UsageError
-from openfingym.kinds import bar_episodes
-from openfingym.kinds.bar_data import BarSource
+from openfingym.kinds.bars import episodes as bar_episodes
+from openfingym.kinds.bars.data import BarSource
 from openfingym.kinds.material import Array, Brief, Material
-from openfingym.kinds.trading import TradingKind
-from openfingym.kinds.trading_contract import TradingContract
-from openfingym.kinds.trading_episode import TAIL, market_of
+from openfingym.kinds.trading.contract import TradingContract
+from openfingym.kinds.trading.environment import TAIL, market_of
+from openfingym.kinds.trading.kind import TradingKind
 from openfingym.market.session.terms import SessionTerms
 from openfingym.task.contracts import as_tuple
 from openfingym.task.episodes import Step
@@ -202,7 +202,7 @@ class LiveKind(TradingKind):
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
         """An instance on bars alone: it has no session, and its private episodes are played on bars as well."""
-        from openfingym.kinds.bar_instances import bars_instance
+        from openfingym.kinds.bars.training import bars_instance
 
         names = live_contract(data.task.spec.contract).instruments
         return bars_instance(data, TAIL, self.shaped, split, generator, instruments=names)

@@ -10,10 +10,7 @@ import numpy as np
 
 from openfingym.errors import TaskError, UsageError
 from openfingym.kinds.forging import Forging
-from openfingym.kinds.material import Array, Brief, Material, Reader
-from openfingym.kinds.own_graphs import own_graph, own_key, own_kind, start_from_graph
-from openfingym.kinds.real_forms import required_form
-from openfingym.kinds.scores import (
+from openfingym.kinds.labels.kind import (
     GENERATORS,
     Divided,
     LabelsContract,
@@ -22,7 +19,10 @@ from openfingym.kinds.scores import (
     divided_material,
     exchanged_labels,
 )
-from openfingym.kinds.skillless.scores import of_nodes
+from openfingym.kinds.labels.own import own_graph, own_key, own_kind, start_from_graph
+from openfingym.kinds.labels.skillless import of_nodes
+from openfingym.kinds.material import Array, Brief, Material, Reader
+from openfingym.kinds.real_forms import required_form
 from openfingym.kinds.start import Given, Start
 from openfingym.task.contracts import Contract
 
@@ -144,8 +144,8 @@ class NodesKind(ScoresKind):
         return replace(source, items=Graph(graph.edges, graph.features, exchanged_labels(source, generator)))
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
-        """An instance on some of the nodes with known labels; see :mod:`openfingym.kinds.label_instances`."""
-        from openfingym.kinds.label_instances import nodes_instance
+        """An instance on some of the nodes with known labels; see :mod:`openfingym.kinds.labels.training`."""
+        from openfingym.kinds.labels.training import nodes_instance
 
         contract = data.task.spec.contract
         assert isinstance(contract, LabelsContract)
@@ -165,7 +165,7 @@ class NodesKind(ScoresKind):
         self, spec: Spec, read: Reader, hidden: Mapping[str, Array], counts: tuple[int, int], facts: Mapping[str, Any]
     ) -> Iterable[Plot]:
         """Shares of anomalies, and the distribution of degrees."""
-        from openfingym.kinds.plots.labels import node_plots
+        from openfingym.kinds.labels.plots import node_plots
 
         return node_plots(read, hidden, counts[0])
 

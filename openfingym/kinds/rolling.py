@@ -14,9 +14,9 @@ import numpy as np
 
 from openfingym.data.bars import FIELDS
 from openfingym.errors import SubmissionError, TaskError
-from openfingym.kinds import bar_episodes
-from openfingym.kinds.bar_data import BarsContract, BarSource
-from openfingym.kinds.bars import BarsKind, bars_start
+from openfingym.kinds.bars import episodes as bar_episodes
+from openfingym.kinds.bars.data import BarsContract, BarSource
+from openfingym.kinds.bars.kind import BarsKind, bars_start
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.material import Array, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.pictures import by_step, spread

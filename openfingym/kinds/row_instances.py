@@ -14,7 +14,7 @@ from openfingym.kinds.walk import hidden_until_due
 
 if TYPE_CHECKING:
     from openfingym.kinds.instances import InstanceSplit, TrainingData
-    from openfingym.kinds.questions_contract import QuestionsContract
+    from openfingym.kinds.questions.contract import QuestionsContract
     from openfingym.kinds.stretches import TimeStretch
 
 FEWEST_SERIES = 20
@@ -120,7 +120,7 @@ def questions_instance(
     """
     from openfingym.data.processes.draws import Branch
     from openfingym.data.questions import ROWS, simulated_questions
-    from openfingym.kinds.questions import question_arrays
+    from openfingym.kinds.questions.kind import question_arrays
 
     # A branch that keeps none of the rows of the package's own set: ROWS of them are drawn from the new seed.
     source = simulated_questions(name, Branch(fresh_seed(split, generator), ROWS))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from openfingym.errors import RuntimeFailureError, VerifierError
-from openfingym.kinds.asking import QuestionsOrder
+from openfingym.kinds.questions.asking import QuestionsOrder
 from openfingym.models.meter import Allowance
 from openfingym.results import RolloutResult
 from openfingym.rollouts.folders import note_of

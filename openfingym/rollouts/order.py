@@ -16,7 +16,7 @@ from openfingym.rollouts.spec import player_digest
 
 if TYPE_CHECKING:
     from openfingym.agents import Agent
-    from openfingym.kinds.asking import QuestionsOrder
+    from openfingym.kinds.questions.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.packages.package import BuiltPackage
     from openfingym.results import Isolation

@@ -12,8 +12,8 @@ from pydantic import Field, field_validator, model_validator
 from openfingym.agents import BUILTIN
 from openfingym.errors import UsageError
 from openfingym.instances import INSTANCE_COUNT
-from openfingym.kinds.asking import Clock
 from openfingym.kinds.question_range import QuestionRange
+from openfingym.kinds.questions.asking import Clock
 from openfingym.machine import BackendName
 from openfingym.models.cutoffs import require_cutoff
 from openfingym.models.endpoint import PATIENCE_S

@@ -16,7 +16,7 @@ from openfingym.task import Task
 from openfingym.verifiers import VerifierAddress
 
 if TYPE_CHECKING:
-    from openfingym.kinds.asking import QuestionsOrder
+    from openfingym.kinds.questions.asking import QuestionsOrder
     from openfingym.market.session.terms import SessionOrder
     from openfingym.models.meter import Allowance
     from openfingym.models.model import LanguageModel

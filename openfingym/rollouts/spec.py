@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from openfingym.agents import Agent
 from openfingym.digests import sha256_of_json
 from openfingym.errors import UsageError
-from openfingym.kinds.asking import Clock
+from openfingym.kinds.questions.asking import Clock
 from openfingym.models.meter import Allowance
 from openfingym.results import SplitName
 

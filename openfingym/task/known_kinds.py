@@ -2,7 +2,7 @@
 
 A distribution brings a kind by an entry point of the group ``openfingym.kinds``, named as the kind, whose object is an
 instance of :class:`openfingym.kinds.Kind`; a kind of the library is found in the same way, as ``KIND`` of its module
-there. It is loaded when a task of that kind is read, and not before. Here only its contract is of interest;
+or package there. It is loaded when a task of that kind is read, and not before. Here only its contract is of interest;
 :mod:`openfingym.kinds` has the rest.
 """
 
@@ -44,7 +44,7 @@ def kind_of_contract(contract: type[Contract]) -> str:
 
 
 OWN = ("forecast", "curves", "rows", "generation", "nodes", "graphs", "rolling", "trading", "live", "questions", "qa")
-"""Kinds of the library, by the names of their modules in ``openfingym.kinds``."""
+"""Kinds of the library, by the names of their modules or packages in ``openfingym.kinds``."""
 CONTRACTS: dict[str, type[Contract]] = {}
 """Classes of contracts by kind, as far as they are loaded."""
 

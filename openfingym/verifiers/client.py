@@ -143,8 +143,8 @@ class VerifierClient(RecordClient, OperatorClient):
             session: the live session that the private episode is to be, of a task about a live market, as
                 :meth:`openfingym.market.session.terms.SessionOrder.to_dict` gives it; None for the package's own bars.
             questions: the questions that the rollout is to be asked, of a task about what has not happened yet, as
-                :meth:`openfingym.kinds.asking.QuestionsOrder.to_dict` gives them; or which of the task's own it is
-                asked, such as ``1-10``; None for all of the task's own.
+                :meth:`openfingym.kinds.questions.asking.QuestionsOrder.to_dict` gives them; or which of the task's own
+                it is asked, such as ``1-10``; None for all of the task's own.
             split: ``test`` for the task as it is; else the rollout is on an instance, cut from its training data.
             instance: which instance of the split, from 0; None on the test split.
 

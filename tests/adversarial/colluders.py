@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from openfingym.kinds import bar_episodes
-from openfingym.kinds.trading_episode import TAIL, open_account
+from openfingym.kinds.bars import episodes as bar_episodes
+from openfingym.kinds.trading.environment import TAIL, open_account
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym_verifier.bucket import Bucket
 from openfingym_verifier.disclosure.ladder import LadderAnswer

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from openfingym.kinds import bar_episodes
-from openfingym.kinds.trading_episode import TAIL, open_account
+from openfingym.kinds.bars import episodes as bar_episodes
+from openfingym.kinds.trading.environment import TAIL, open_account
 from openfingym.metrics.performance import WEALTH_FLOOR, RecordColumn
 from openfingym.trading.compiled.account import CompiledAccount
 from openfingym.trading.session import Session

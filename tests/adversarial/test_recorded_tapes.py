@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from openfingym.catalog import load_task
 from openfingym.kinds.rolling import RollingContract
-from openfingym.kinds.trading_contract import TradingContract
+from openfingym.kinds.trading.contract import TradingContract
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.trading.hindsight import hindsight_weights

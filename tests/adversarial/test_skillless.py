@@ -34,7 +34,8 @@ from openfingym.checks.check import check_task
 from openfingym.errors import StoreError, SubmissionError
 from openfingym.kinds import is_sequential, kind_of, sequential_kind
 from openfingym.kinds.material import Array
-from openfingym.kinds.skillless import rolling, trading
+from openfingym.kinds.skillless import rolling
+from openfingym.kinds.trading import skillless as trading
 from openfingym.kinds.walk import SHOWN
 from openfingym.metrics import METRICS, registry
 from openfingym.metrics.record import Metric

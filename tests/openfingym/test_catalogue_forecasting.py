@@ -15,10 +15,10 @@ from openfingym.data import dataset_info, load_panel
 from openfingym.data.sources import SOURCES
 from openfingym.data.sources.catalog import PULLABLE
 from openfingym.kinds import is_deferred, is_sequential, kind_of
-from openfingym.kinds.curves_contract import CurvesContract
-from openfingym.kinds.forecast_contract import ForecastContract
+from openfingym.kinds.curves.contract import CurvesContract
+from openfingym.kinds.forecast.contract import ForecastContract
 from openfingym.kinds.panels import panel_of
-from openfingym.kinds.rows import RowsContract
+from openfingym.kinds.rows.kind import RowsContract
 from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.task import Task

@@ -13,9 +13,9 @@ from openfingym.data.sources import SOURCES
 from openfingym.data.sources.catalog import PULLABLE
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds import is_live, is_sequential, kind_of, sequential_kind
-from openfingym.kinds.bar_data import BarSource
+from openfingym.kinds.bars.data import BarSource
 from openfingym.kinds.rolling import RollingContract
-from openfingym.kinds.trading_contract import TradingContract
+from openfingym.kinds.trading.contract import TradingContract
 from openfingym.packages.build import build
 from openfingym.task import Task
 from openfingym.verifiers.scorecard import score_files

@@ -11,9 +11,10 @@ A generation task asks for the distribution of the training windows itself. Ther
 more of that distribution than the baseline does (mean and deviation of each row and channel), or if it hands training
 windows back, changed or not.
 
-A module of this package makes the set of one kind as ``skillless(contract, read, shape, generator)``: submissions by
-name, each within the contract's range, from public arrays and a random generator alone. A sequential kind makes the
-*plans* of its episodes in the same way and then plays them, for which, and for nothing else, hidden arrays are read.
+The module ``skillless`` of a kind's folder, or a module of this package, makes the set of one kind as
+``skillless(contract, read, shape, generator)``: submissions by name, each within the contract's range, from public
+arrays and a random generator alone. A sequential kind makes the *plans* of its episodes in the same way and then plays
+them, for which, and for nothing else, hidden arrays are read.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ import numpy as np
 from openfingym import catalog
 from openfingym.errors import OpenFinGymError, StoreError, UsageError
 from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
-from openfingym.kinds import trading
-from openfingym.kinds.trading_contract import TradingContract
+from openfingym.kinds.trading import kind as trading
+from openfingym.kinds.trading.contract import TradingContract
 from openfingym.metrics.performance import RecordColumn
 from openfingym.packages.build import build
 from openfingym.reports.trading.surface import Decided, PlayedEpisode

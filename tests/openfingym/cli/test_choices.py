@@ -7,7 +7,7 @@ from typing import get_args
 from openfingym.agents import BUILTIN
 from openfingym.cli import choices
 from openfingym.data.dataset import Measure
-from openfingym.kinds.asking import Clock
+from openfingym.kinds.questions.asking import Clock
 from openfingym.machine import BackendName
 from openfingym.reports.groups import Field
 from openfingym.results import State

@@ -24,7 +24,7 @@ from openfingym.envs.trading import TradingEnv
 from openfingym.envs.trading_hidden import HiddenTradingEnv
 from openfingym.envs.trading_vector import TradingVectorEnv
 from openfingym.errors import UsageError
-from openfingym.kinds import trading
+from openfingym.kinds.trading import kind as trading
 from openfingym.packages.build import build
 from openfingym.trading.market import MarketRules
 

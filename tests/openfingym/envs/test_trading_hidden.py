@@ -16,7 +16,7 @@ from openfingym.data.bars import Bars
 from openfingym.envs.trading import TradingEnv
 from openfingym.envs.trading_hidden import HiddenTradingEnv, _decision, _Open
 from openfingym.errors import UsageError
-from openfingym.kinds import trading
+from openfingym.kinds.trading import kind as trading
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.trading.actions import Decision, Replacement, decision_json, parse_decision

@@ -15,7 +15,7 @@ import pytest
 
 from openfingym.catalog import load_task
 from openfingym.errors import DataError
-from openfingym.kinds.asking_real import ask_real, can_ask, takes_questions
+from openfingym.kinds.questions.asking_real import ask_real, can_ask, takes_questions
 from openfingym.questions import moment_ns, utc_text
 from openfingym.questions.open_markets import open_markets
 from openfingym.questions.prices.binance import BinancePrices

@@ -11,9 +11,9 @@ import pytest
 from openfingym.adversarial.promise import EXPLOITS
 from openfingym.checks.check import _skill
 from openfingym.checks.finding import FailedCheckError
-from openfingym.kinds import trading
-from openfingym.kinds.skillless.stale import NAME, expected
 from openfingym.kinds.start import Given
+from openfingym.kinds.trading import kind as trading
+from openfingym.kinds.trading.stale import NAME, expected
 from openfingym.packages.build import write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task

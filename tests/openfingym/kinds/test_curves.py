@@ -10,7 +10,7 @@ import pytest
 
 from openfingym.data.curves import simulated_curves
 from openfingym.errors import SubmissionError
-from openfingym.kinds import curves
+from openfingym.kinds.curves import kind as curves
 from openfingym.metrics.interval import TARGET
 from openfingym.task.model import parse_task_file
 from tests.openfingym.kinds.materials import assert_refused, changed_by_scrambling, made, ranks, read_of

@@ -9,7 +9,7 @@ import pytest
 
 from openfingym.data.volatility import rows_apart
 from openfingym.errors import TaskError
-from openfingym.kinds import forecast
+from openfingym.kinds.forecast import kind as forecast
 from openfingym.leaks import find_leak
 from tests.openfingym.kinds.materials import ROWS, changed_by_scrambling, made, ranks, read_of, walk
 

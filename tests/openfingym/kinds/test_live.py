@@ -13,9 +13,9 @@ import pytest
 from openfingym.catalog import load_task
 from openfingym.errors import DataError, SubmissionError, UsageError
 from openfingym.kinds import is_live, kind_of
-from openfingym.kinds.bar_episodes import rows_of
+from openfingym.kinds.bars.episodes import rows_of
 from openfingym.kinds.live import LiveContract, SessionEpisode, live_contract, on_session, session_arrays, session_terms
-from openfingym.kinds.trading_episode import TAIL
+from openfingym.kinds.trading.environment import TAIL
 from openfingym.market.session.live import LiveSession
 from openfingym.market.session.taped import TapedSession, replayed
 from openfingym.market.session.terms import SessionOrder, SessionTerms

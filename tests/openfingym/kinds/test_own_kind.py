@@ -16,7 +16,7 @@ from openfingym.agents import resolve, suited
 from openfingym.agents.builtin import fitting
 from openfingym.errors import TaskError, UsageError
 from openfingym.kinds import KINDS, Kind, kind_of
-from openfingym.kinds import forecast as of_forecasts
+from openfingym.kinds.forecast import kind as of_forecasts
 from openfingym.packages.scaffold import new_task
 from openfingym.task import Task
 from openfingym.task.known_kinds import CONTRACTS, OWN, installed_kinds, register_contract

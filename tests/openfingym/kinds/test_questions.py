@@ -14,7 +14,7 @@ from openfingym.data.processes.draws import Branch
 from openfingym.data.questions import QUESTION_SETS, simulated_questions
 from openfingym.errors import DataError, SubmissionError, TaskError, UsageError
 from openfingym.kinds import is_deferred, kind_of
-from openfingym.kinds.asking import QuestionsOrder, ask_simulated, document_of, numbers_of, target_of
+from openfingym.kinds.questions.asking import QuestionsOrder, ask_simulated, document_of, numbers_of, target_of
 from openfingym.packages.build import describe, write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.questions.answer import read_answer

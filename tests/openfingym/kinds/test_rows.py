@@ -7,7 +7,7 @@ import pytest
 
 from openfingym.data.characteristics import simulated_characteristics
 from openfingym.errors import TaskError
-from openfingym.kinds import rows
+from openfingym.kinds.rows import kind as rows
 from tests.openfingym.kinds.materials import changed_by_scrambling, made, ranks, read_of
 
 

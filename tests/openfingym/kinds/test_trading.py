@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from openfingym.data.bars import Bars
 from openfingym.errors import SubmissionError
-from openfingym.kinds import KINDS, is_sequential, score_fold, trading
-from openfingym.kinds.trading_contract import TradingContract
-from openfingym.kinds.trading_episode import RUIN
+from openfingym.kinds import KINDS, is_sequential, score_fold
+from openfingym.kinds.trading import kind as trading
+from openfingym.kinds.trading.contract import TradingContract
+from openfingym.kinds.trading.environment import RUIN
 from openfingym.metrics import relative
 from openfingym.task import Task
 from openfingym.trading.actions import ORDER_KEYS

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from openfingym.kinds import Fold, kind_named, score_with_replicates
-from openfingym.kinds.forecast_contract import ForecastContract
-from openfingym.kinds.trading_contract import TradingContract
+from openfingym.kinds.forecast.contract import ForecastContract
+from openfingym.kinds.trading.contract import TradingContract
 from openfingym.metrics import METRICS, Truth, find_metric, relative
 from openfingym.metrics.performance import RecordColumn
 from openfingym.metrics.resampling import (

@@ -166,7 +166,7 @@ def test_numbers_of_nodes_and_the_split_tell_no_label(tmp_path: Path) -> None:
     """The attack: files are sorted by label, and the seed of the usual split is public."""
     from openfingym.data.graphs import stratified_split
     from openfingym.kinds import kind_of
-    from openfingym.kinds.scores import SPLIT_SEED
+    from openfingym.kinds.labels.kind import SPLIT_SEED
 
     folder = new_task("my-graph", tmp_path, "nodes", Given((edges_file(tmp_path),), labels_file(tmp_path)))
     task = load_task(str(folder))

@@ -34,7 +34,7 @@ class NewSession(_Document):
 
 
 class NewRolloutQuestions(_Document):
-    """Which questions a rollout is asked; see :class:`openfingym.kinds.asking.QuestionsOrder`."""
+    """Which questions a rollout is asked; see :class:`openfingym.kinds.questions.asking.QuestionsOrder`."""
 
     clock: Literal["simulated", "real"] = "simulated"
     names: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1000)] = []

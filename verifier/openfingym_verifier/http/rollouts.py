@@ -11,8 +11,8 @@ from fastapi.security import HTTPBearer
 from starlette.responses import FileResponse
 
 from openfingym.errors import UsageError
-from openfingym.kinds.asking import QuestionsOrder
 from openfingym.kinds.question_range import QuestionRange
+from openfingym.kinds.questions.asking import QuestionsOrder
 from openfingym.market.session.terms import SessionOrder
 from openfingym.verifiers.answers import HeldTask, LogRow, RolloutStatus, RolloutTicket, VerifiedResult
 from openfingym.verifiers.routes import NPY, NPZ

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
 from openfingym.kinds import looks_ahead
-from openfingym.kinds.asking import QuestionsOrder
 from openfingym.kinds.question_range import QuestionRange
+from openfingym.kinds.questions.asking import QuestionsOrder
 from openfingym.market.session.terms import SessionOrder
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.bucket import Bucket

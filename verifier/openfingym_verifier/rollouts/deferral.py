@@ -18,7 +18,7 @@ import numpy as np
 
 from openfingym.digests import sha256_of, sha256_of_text
 from openfingym.errors import OpenFinGymError, UsageError
-from openfingym.kinds.asking import QuestionsOrder, clock_of, document_of
+from openfingym.kinds.questions.asking import QuestionsOrder, clock_of, document_of
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.events import (

@@ -7,9 +7,9 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from openfingym.errors import UsageError
-from openfingym.kinds.asking import SECOND, QuestionsOrder, RolloutQuestions, ask_simulated
-from openfingym.kinds.asking_real import FEWEST_GIVEN, ask_given, ask_real, can_ask, takes_questions
-from openfingym.kinds.questions_contract import QuestionsContract, questions_contract
+from openfingym.kinds.questions.asking import SECOND, QuestionsOrder, RolloutQuestions, ask_simulated
+from openfingym.kinds.questions.asking_real import FEWEST_GIVEN, ask_given, ask_real, can_ask, takes_questions
+from openfingym.kinds.questions.contract import QuestionsContract, questions_contract
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.rollouts import deferred_rows as rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from openfingym.errors import SubmissionError
 from openfingym.kinds import kind_named, score_with_replicates
-from openfingym.kinds.asking import FEWEST, QuestionsOrder, numbers_of, target_of
+from openfingym.kinds.questions.asking import FEWEST, QuestionsOrder, numbers_of, target_of
 from openfingym.questions import utc_text
 from openfingym.questions.question import REAL_CLOCK
 from openfingym_verifier.rollouts.results import compare_with_baseline, final_result

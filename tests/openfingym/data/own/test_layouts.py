@@ -17,7 +17,7 @@ from openfingym.data.own.tables import DataTable, read_tables
 from openfingym.data.plausibility import oddities
 from openfingym.errors import DataError, UsageError
 from openfingym.kinds import KINDS
-from openfingym.kinds.own_bars import bars_per_year, bars_table
+from openfingym.kinds.bars.own import bars_per_year, bars_table
 from openfingym.kinds.start import Given
 
 OHLCV = ["10,12,9,11,100", "11,13,10,12,200", "12,14,11,13,300"]

@@ -17,7 +17,7 @@ from openfingym.data.sources import Cache
 from openfingym.data.sources.catalog import pull
 from openfingym.data.vendor_bars import pulled_bars
 from openfingym.errors import DataError, UsageError
-from openfingym.kinds import trading
+from openfingym.kinds.trading import kind as trading
 from tests.openfingym.data.sources.test_pulled import DAYS, DIVIDEND, SPLIT, archived, chart, klines
 
 FIRST, LAST = date(2024, 6, 1), date(2024, 6, 2)

@@ -1,0 +1,1 @@
+"""What kinds that step through bars share: ``rolling``, ``trading`` and ``live``."""

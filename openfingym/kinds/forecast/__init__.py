@@ -1,0 +1,14 @@
+"""The kind ``forecast``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openfingym.lazy import names_of
+
+if TYPE_CHECKING:
+    from openfingym.kinds.forecast.kind import KIND
+
+__all__ = ["KIND"]
+
+__getattr__, __dir__ = names_of(__name__, {"KIND": "kind"})

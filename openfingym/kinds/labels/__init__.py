@@ -1,0 +1,1 @@
+"""What the kinds ``nodes`` and ``graphs`` share: labels that are divided at random, and scores of items."""
