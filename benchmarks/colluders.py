@@ -19,8 +19,8 @@ from size import SHORT, sized, status
 
 from openfingym.catalog import load_task
 from openfingym.packages.build import build
-from openfingym_verifier.truth import HiddenTask
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.scoring.truth import HiddenTask
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 from tests.adversarial.colluders import PARTIES, Season, climbed_by_exact_scores, collude, field_of
 from tests.adversarial.sealed import Pilot, false_finds
 

@@ -48,7 +48,7 @@ def serve(path: str) -> None:
 
 
 def gate(path: str, folder: str, told: multiprocessing.SimpleQueue[str], done: Event) -> None:
-    from openfingym_runtime.gate import GateKeeper
+    from openfingym_runtime.gate.gate import GateKeeper
 
     keeper = GateKeeper(Path(path), runtime_directory=Path(folder))
     with keeper, keeper.open(rollout_id="bench", token="t", max_calls=10**9) as one:

@@ -18,8 +18,8 @@ from size import sized
 
 from openfingym.catalog import load_task as known
 from openfingym.packages.build import build
-from openfingym_verifier.instances import TaskInstances
-from openfingym_verifier.truth import load_task
+from openfingym_verifier.episodes.instances import TaskInstances
+from openfingym_verifier.scoring.truth import load_task
 
 TASKS = ("treasury-forecast", "fx-forecast", "stock10-forecast", "commodity-forecast")
 TIMES = sized(30, 1)

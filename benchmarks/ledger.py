@@ -37,10 +37,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "verifier"), str(ROOT / "runtime")]
 from size import sized, status  # noqa: E402
 
 from openfingym.questions import ProviderAnswer, Question  # noqa: E402
-from openfingym_verifier.ledger import Ledger  # noqa: E402
+from openfingym_verifier.ledger.ledger import Ledger  # noqa: E402
+from openfingym_verifier.ledger.storage import Storage  # noqa: E402
 from openfingym_verifier.questions.service import QuestionService  # noqa: E402
 from openfingym_verifier.serving import SWITCH_INTERVAL_S  # noqa: E402
-from openfingym_verifier.storage import Storage  # noqa: E402
 
 CLIENTS = 64
 RATIO, P99_MS, RESOLVE_S, STATUS_S, STATUS_MB = 0.7, 50.0, 60.0, 2.0, 500

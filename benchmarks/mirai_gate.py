@@ -29,7 +29,7 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.suites.suite import SuiteQuestion
 from openfingym.verifiers.client import VerifierClient
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_suites.mirai.suite import SUITE
 from openfingym_verifier.embedded import EmbeddedVerifier
 

@@ -125,11 +125,11 @@ def pymerkle_s(count: int) -> tuple[float, float] | None:
 
 def appending(entries: int) -> None:
     """Part two: what the tree adds to the log; part three on the log that there is then."""
-    from openfingym_verifier import tree
-    from openfingym_verifier.ledger import Ledger
-    from openfingym_verifier.log import verify_chain
-    from openfingym_verifier.receipts import Receipts, load_signing_key
-    from openfingym_verifier.writer import Transaction
+    from openfingym_verifier.audit.log import verify_chain
+    from openfingym_verifier.ledger import tree
+    from openfingym_verifier.ledger.ledger import Ledger
+    from openfingym_verifier.ledger.receipts import Receipts, load_signing_key
+    from openfingym_verifier.ledger.writer import Transaction
 
     def fill(ledger: Ledger, count: int) -> float:
         def write(transaction: Transaction) -> None:

@@ -32,9 +32,10 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts import LocalRollouts, LocalRunner, RolloutEngine, RolloutSettings, RolloutSpec, RunFolder
 from openfingym.rollouts.bounds import limits_of
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.workspace import Workspace, open_workspace
 from openfingym_runtime.backends import select
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_runtime.sandbox import forkserver
 
 TASK = "treasury-forecast"
@@ -104,7 +105,9 @@ def rollouts(
     """Rollouts a second, and processor seconds of each."""
 
     def one(seed: int) -> str:
-        return launcher.run(launcher.packages[0], agent, seed=seed, out=out, split=SPLIT, instance=INSTANCE).state
+        return launcher.run(
+            launcher.packages[0], agent, RolloutOrder(seed=seed, split=SPLIT, instance=INSTANCE), out=out
+        ).state
 
     one(0)
     began, used = time.perf_counter(), meter.seconds()

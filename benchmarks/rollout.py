@@ -16,10 +16,10 @@ from pathlib import Path
 
 from size import sized, status
 
-from openfingym_runtime.docker import DockerBackend
-from openfingym_runtime.docker_seccomp import profile
-from openfingym_runtime.gate import GateKeeper
-from openfingym_runtime.images import agent_image_tag
+from openfingym_runtime.docker.backend import DockerBackend
+from openfingym_runtime.docker.images import agent_image_tag
+from openfingym_runtime.docker.seccomp import profile
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_runtime.job import Job, Limits
 
 ROUNDS = sized(15, 1)

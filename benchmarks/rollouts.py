@@ -35,7 +35,7 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
 from openfingym.rollouts import LocalRollouts, LocalRunner, RolloutEngine, RolloutSettings, RolloutSpec, RunFolder
 from openfingym_runtime.backends import select
-from openfingym_runtime.images import agent_image_tag
+from openfingym_runtime.docker.images import agent_image_tag
 
 FINISHED = sized(10_000, 20)
 RESUME_LIMIT_S = 5.0

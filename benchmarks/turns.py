@@ -36,6 +36,7 @@ from openfingym.models.testing import Call, CompletionRequest, Reply, StandIn
 from openfingym.models.wire import request_message, request_tool
 from openfingym.packages.build import build
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.trajectory import RolloutRecord, read_rollout
 
 TASK = "treasury-forecast"
@@ -69,7 +70,9 @@ def measure(launcher: Launcher, model: ModelSpec, at_once: int, out: Path) -> fl
     package, agent = launcher.packages[0], resolve("react")
 
     def one(seed: int) -> int:
-        result = launcher.run(package, agent, model=model, allowance=Allowance(turns=TURNS), seed=seed, out=out)
+        result = launcher.run(
+            package, agent, RolloutOrder(seed=seed), model=model, allowance=Allowance(turns=TURNS), out=out
+        )
         assert (result.ended_by, result.turns, result.boundary) == ("turns", TURNS, "agent"), result
         return result.turns
 

@@ -28,9 +28,9 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import RolloutTicket
 from openfingym.workspace import WorkspacePool
-from openfingym_runtime.docker import DockerBackend
-from openfingym_runtime.gate import GateKeeper
-from openfingym_runtime.images import agent_image_tag
+from openfingym_runtime.docker.backend import DockerBackend
+from openfingym_runtime.docker.images import agent_image_tag
+from openfingym_runtime.gate.gate import GateKeeper
 
 CONCURRENT = 2
 ROLLOUTS = sized(24, 2)

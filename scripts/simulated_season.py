@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from openfingym.questions.question import DAY_NS
-from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.ledger.ledger import Ledger
 
 FIRST = int(datetime(2026, 1, 4, 15, 59, tzinfo=UTC).timestamp()) * 10**9
 """Deadline of the first round, a Sunday."""

@@ -46,7 +46,7 @@ from tests.warm_verifiers import WarmVerifiers
 HARBOR = "harbor==0.24.0"
 LONGEST = {
     Path(__file__).parent / name
-    for name in ("test_end_to_end.py", "verifier/test_deferred_real.py", "verifier/test_workers.py")
+    for name in ("test_end_to_end.py", "verifier/rollouts/test_deferred_real.py", "verifier/scoring/test_workers.py")
 }
 """Files of minutes each on a busy machine, most of it waiting, that would be among the last: alone at the end, they
 would keep one process while the others have nothing to do."""
@@ -168,7 +168,7 @@ def warm_start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def processes_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let programs read the files of ``/proc``, as a command line that somebody brought along may: they tell tests what
     else a program has."""
-    from openfingym_runtime import docker_container
+    from openfingym_runtime.docker import container as docker_container
     from openfingym_runtime.sandbox import launch
 
     rights = launch.bounds

@@ -20,9 +20,10 @@ from openfingym.models.spec import ModelSpec
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.scaffold import new_task
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.task import Task
 from openfingym.verifiers.scorecard import score_files
-from openfingym_verifier.truth import load_task
+from openfingym_verifier.scoring.truth import load_task
 from tests.openfingym.envs.walking import answers_of, walked
 from tests.openfingym.kinds.materials import edited, walk
 
@@ -207,7 +208,7 @@ def test_an_instance_is_walked_through_too(launcher: Launcher, package: BuiltPac
     assert train.shape == (built.manifest.n_train, built.contract["lookback"] + built.contract["horizon"])
     assert train.max() < hidden["test_times"].min()
     assert (np.diff(hidden["test_times"].ravel().astype(np.int64)) > 0).all()
-    result = launcher.run(package, Agent("test", "program", DRAWS), split="train", instance=0)
+    result = launcher.run(package, Agent("test", "program", DRAWS), RolloutOrder(split="train", instance=0))
     assert result.state == "scored", result.reason
 
 

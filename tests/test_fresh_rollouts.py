@@ -18,6 +18,7 @@ from openfingym.errors import UsageError
 from openfingym.results import read_run
 from openfingym.rollouts import Plan, select
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.rollouts.selection import expand
 
 TASKS = ("crypto-forecast", "ba2motifs-fraud", "crypto-rolling-forecast")
@@ -47,7 +48,7 @@ def test_a_program_in_the_sandbox_sees_its_own_inputs(launcher: Launcher, tmp_pa
     package = launcher.packages[0]
     seen = []
     for fresh in (True, True, False):
-        result = launcher.run(package, Agent("test", "program", TELLS), out=tmp_path, fresh=fresh)
+        result = launcher.run(package, Agent("test", "program", TELLS), RolloutOrder(fresh=fresh), out=tmp_path)
         assert (result.state, result.tape) == ("scored", "fresh" if fresh else "given"), result.reason
         assert result.path is not None
         assert read_run(result.path).tape == result.tape
@@ -65,7 +66,7 @@ def test_a_program_in_the_sandbox_sees_its_own_inputs(launcher: Launcher, tmp_pa
 @pytest.mark.parametrize("place", range(len(TASKS)))
 def test_the_baseline_is_one_on_every_tape(launcher: Launcher, place: int) -> None:
     package = launcher.packages[place]
-    results = [launcher.run(package, resolve("naive"), fresh=True) for _ in range(2)]
+    results = [launcher.run(package, resolve("naive"), RolloutOrder(fresh=True)) for _ in range(2)]
     assert [result.state for result in results] == ["scored", "scored"]
     if place != 1:  # the baseline of graphs draws scores, as the agent does from a seed of its own
         assert [result.relative_total for result in results] == [1.0, 1.0]
@@ -79,14 +80,16 @@ def test_an_agent_that_talks_has_its_own_inputs(launcher: Launcher) -> None:
     model = ModelSpec.parse("stand-in/competent")
     package = launcher.packages[0]
     launcher.warm(package, resolve("oneshot"), 1)
-    results = [launcher.run(package, resolve("oneshot"), model=model, fresh=fresh) for fresh in (True, False)]
+    results = [
+        launcher.run(package, resolve("oneshot"), RolloutOrder(fresh=fresh), model=model) for fresh in (True, False)
+    ]
     assert [(result.state, result.tape) for result in results] == [("scored", "fresh"), ("scored", "given")]
     assert results[0].total != results[1].total
 
 
 def test_the_oracle_knows_no_other_tape(launcher: Launcher) -> None:
     with pytest.raises(UsageError, match="has a fresh tape"):
-        launcher.run(launcher.packages[0], resolve("oracle"), fresh=True)
+        launcher.run(launcher.packages[0], resolve("oracle"), RolloutOrder(fresh=True))
 
 
 def test_inline_and_the_environment_see_them_too() -> None:

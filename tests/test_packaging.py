@@ -124,7 +124,7 @@ def test_the_wheel_works_without_a_checkout(built: Path, tmp_path: Path) -> None
         f"assert openfingym.__file__.startswith({str(site)!r}), openfingym.__file__\n"
         "package = b.build(c.load_task('treasury-forecast'))\n"
         "print(len(openfingym.tasks()), package.read_truth()['targets'].shape)\n"
-        "from openfingym_runtime.images import build_context\n"
+        "from openfingym_runtime.docker.images import build_context\n"
     )
     done = subprocess.run([python, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr

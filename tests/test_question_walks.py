@@ -19,6 +19,7 @@ from openfingym.kinds.walk import Walk
 from openfingym.models.spec import ModelSpec
 from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.task import Task
 
 pytestmark = pytest.mark.sandbox
@@ -62,7 +63,7 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
 
 
 def told(launcher: Launcher, out: Path, **order: Any) -> tuple[Any, dict[str, Any]]:
-    result = launcher.run(launcher.packages[0], Agent("test", "program", TELLS), out=out, **order)
+    result = launcher.run(launcher.packages[0], Agent("test", "program", TELLS), RolloutOrder(**order), out=out)
     assert result.path is not None, result.reason
     return result, json.loads((result.path / "output.log").read_text().splitlines()[-1])
 
@@ -123,7 +124,7 @@ def test_practice_is_on_the_stored_questions_whatever_counts(launcher: Launcher,
     totals = []
     for order in (None, QuestionsOrder("simulated")):
         agent = Agent("test", "program", source)
-        result = launcher.run(launcher.packages[0], agent, out=tmp_path, questions=order)
+        result = launcher.run(launcher.packages[0], agent, RolloutOrder(questions=order), out=tmp_path)
         assert result.state == "scored", result.reason
         assert result.path is not None
         totals.append(float((result.path / "output.log").read_text()))
@@ -135,7 +136,7 @@ def test_a_model_is_done_when_its_walk_is_whatever_windows_there_are(clock: str 
     """Of a rollout's own questions there is one window, and three of the package's."""
     order = None if clock is None else QuestionsOrder("simulated")
     model = ModelSpec.parse("stand-in/competent")
-    result = launcher.run(launcher.packages[0], resolve("react"), model=model, questions=order)
+    result = launcher.run(launcher.packages[0], resolve("react"), RolloutOrder(questions=order), model=model)
     assert (result.state, result.ended_by) == ("scored", "finished"), result.reason
 
 
@@ -143,7 +144,7 @@ def test_a_model_is_done_when_its_walk_is_whatever_windows_there_are(clock: str 
 @pytest.mark.parametrize("agent", ["naive", "logistic"])
 def test_built_in_agents_walk_through_several_times(agent: str, clock: str | None, launcher: Launcher) -> None:
     order = None if clock is None else QuestionsOrder("simulated")
-    result = launcher.run(launcher.packages[0], resolve(agent), questions=order)
+    result = launcher.run(launcher.packages[0], resolve(agent), RolloutOrder(questions=order))
     assert result.state == "scored", result.reason
     assert result.relative_total == pytest.approx(1.0) if agent == "naive" else result.relative_total < 1.1
 

@@ -18,6 +18,6 @@ def image() -> None:
 )
 def build(base: str | None) -> None:
     """Build the agent image, unless the engine has it already."""
-    from openfingym_runtime.images import ensure_agent_image
+    from openfingym_runtime.docker.images import ensure_agent_image
 
     say(ensure_agent_image(base, log=lambda line: say(line, err=True)))

@@ -205,7 +205,7 @@ def verify(earlier: Path | None, folder: Path | None, as_json: bool) -> None:
 
     Whoever could write the file could also write all of it anew, which only an earlier checkpoint shows.
     """
-    from openfingym_verifier.ledger_check import verify_ledger
+    from openfingym_verifier.audit.ledger import verify_ledger
 
     checked = verify_ledger(folder_of(folder), earlier)
     if as_json:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from openfingym.adversarial.marks import Skill
-    from openfingym.reports.baselines import BaselineResult
+    from openfingym.results.baselines import BaselineResult
     from openfingym.task import Task
 
 
@@ -51,6 +51,7 @@ def baselines(
     """
     from openfingym import catalog
     from openfingym.reports import baselines as table
+    from openfingym.results import baselines as record
     from openfingym.task.files import CONFIG, has_task_file
 
     if has_task_file(Path(pattern), CONFIG):
@@ -58,7 +59,7 @@ def baselines(
     if again:
         rows = _measure(pattern, family, agents.split(",") if agents else None, backend, seed, out)
     else:
-        rows = table.recorded(out or table.RECORD)
+        rows = record.recorded(out or record.RECORD)
     rows = [row for row in rows if fnmatch.fnmatch(row.task, pattern) and family in {None, row.family}]
     if not rows:
         of_family = "" if family is None else f" of the family {family}"
@@ -101,6 +102,7 @@ def _measure(
     from openfingym.agents.builtin import fitting
     from openfingym.kinds import is_live
     from openfingym.reports import baselines as table
+    from openfingym.results import baselines as record
 
     tasks = [catalog.load_task(name) for name in catalog.task_folders() if fnmatch.fnmatch(name, pattern)]
     # A live session is of its own time: its result could be compared with no other.
@@ -110,14 +112,14 @@ def _measure(
     def wanted(task: Task) -> list[str]:
         return [name for name in fitting(task) if agents is None or name in agents]
 
-    done = table.recorded(out) if out is not None and out.is_file() else []
+    done = record.recorded(out) if out is not None and out.is_file() else []
     results = {(row.task, row.agent): row for row in done}
     with TerminalProgress() as show:
         for row in table.run_baselines(tasks, wanted, backend=backend, seed=seed, done=done, progress=show):
             results[row.task, row.agent] = row
             # After each one, so that a measurement of hours can be interrupted and gone on with.
             if out is not None:
-                table.record(results.values(), out)
+                record.record(results.values(), out)
     return sorted(results.values(), key=lambda row: (row.family, row.task, row.agent))
 
 

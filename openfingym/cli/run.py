@@ -199,7 +199,9 @@ def run(
     from openfingym.instances import place_of
     from openfingym.kinds import is_live
     from openfingym.models.endpoint import PATIENCE_S
+    from openfingym.rollouts.hooks import RolloutHooks
     from openfingym.rollouts.launcher import Launcher
+    from openfingym.rollouts.order import RolloutOrder
 
     # Whatever is wrong with the options is said before a task is built, which may take minutes.
     agent = model.sampled(who.resolved())
@@ -214,7 +216,7 @@ def run(
     # Being terminated cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if backend == "docker":
-        from openfingym_runtime.images import ensure_agent_image
+        from openfingym_runtime.docker.images import ensure_agent_image
 
         ensure_agent_image(log=lambda line: say(line, err=True))
 
@@ -242,17 +244,19 @@ def run(
                 result = launcher.run(
                     package,
                     agent,
+                    RolloutOrder(
+                        seed=seed,
+                        fresh=fresh,
+                        session=session if on == "test" and is_live(package.task.spec.contract) else None,
+                        questions=str(asked_range) if asked_range is not None else _order(clock, given),
+                        split=on,
+                        instance=instance,
+                    ),
                     model=spec,
                     allowance=allowance,
                     prices=prices,
-                    seed=seed,
                     out=out,
-                    listener=_listener(show, package, agent),
-                    fresh=fresh,
-                    session=session if on == "test" and is_live(package.task.spec.contract) else None,
-                    questions=str(asked_range) if asked_range is not None else _order(clock, given),
-                    split=on,
-                    instance=instance,
+                    hooks=RolloutHooks(listener=_listener(show, package, agent)),
                 )
                 results.append(result)
     if as_json:

@@ -249,7 +249,7 @@ def _admin_token(file: Path | None, state: Path) -> tuple[str, Path | None]:
     from openfingym.files.whole import store_errors
     from openfingym.listener.guard import require_token
     from openfingym.verifiers.address import ADMIN_TOKEN_VARIABLE
-    from openfingym_verifier.tokens import token_from_environment
+    from openfingym_verifier.participants.tokens import token_from_environment
 
     # This also removes it from the environment, so that no child inherits it and no other process can read it there.
     token = token_from_environment(ADMIN_TOKEN_VARIABLE)

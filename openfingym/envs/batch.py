@@ -28,6 +28,8 @@ from openfingym.packages.build import build
 from openfingym.packages.tapes import require_renewal
 from openfingym.results import RolloutResult, SplitName
 from openfingym.results.result import RewardName
+from openfingym.rollouts.hooks import RolloutHooks
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.task import Task
 from openfingym.verifiers.answers import RolloutTicket
 
@@ -321,11 +323,8 @@ class BatchEnv(gymnasium.Env[Observation, Action]):
         result = lease.launcher.run(
             self.package,
             Agent("code", "program", source),
-            seed=self._seed,
-            fresh=self._fresh,
-            split=split,
-            instance=instance,
-            ended=lambda outcome: ran.update(program_info(outcome)),
+            RolloutOrder(seed=self._seed, fresh=self._fresh, split=split, instance=instance),
+            hooks=RolloutHooks(ended=lambda outcome: ran.update(program_info(outcome))),
         )
         ran["wall_s"] = round(time.monotonic() - before, 3)
         # A failure of ours must not reach a trainer as a reward.

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from openfingym.reports.baselines import CHECKS, BaselineResult, recorded
 from openfingym.reports.datasets import datasets_of
 from openfingym.reports.repeats import NOTHING, half_width
 from openfingym.reports.statistics import EVEN, FEWEST_UNITS, Figure, Part, Unit, inference_of, over_items
+from openfingym.results.baselines import CHECKS, BaselineResult, recorded
 
 
 @dataclass(frozen=True)

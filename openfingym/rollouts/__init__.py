@@ -17,9 +17,11 @@ from openfingym.lazy import names_of
 if TYPE_CHECKING:
     from openfingym.rollouts.engine import RolloutEngine
     from openfingym.rollouts.folders import RunFolder
+    from openfingym.rollouts.hooks import RolloutHooks
     from openfingym.rollouts.launcher import Launcher
     from openfingym.rollouts.local import LocalRollouts, LocalRunner, Runner
     from openfingym.rollouts.loggers import RunLogger
+    from openfingym.rollouts.order import RolloutOrder
     from openfingym.rollouts.plan import Plan
     from openfingym.rollouts.preparation import prepare
     from openfingym.rollouts.running import run
@@ -33,6 +35,8 @@ __all__ = [
     "LocalRunner",
     "Plan",
     "RolloutEngine",
+    "RolloutHooks",
+    "RolloutOrder",
     "RolloutSettings",
     "RolloutSpec",
     "RunFolder",
@@ -49,6 +53,8 @@ _HOMES = {
     "LocalRunner": "local",
     "Plan": "plan",
     "RolloutEngine": "engine",
+    "RolloutHooks": "hooks",
+    "RolloutOrder": "order",
     "RolloutSettings": "settings",
     "RolloutSpec": "spec",
     "RunFolder": "folders",

@@ -19,16 +19,18 @@ from typing import TYPE_CHECKING, Self
 
 from openfingym import catalog
 from openfingym.agents import Agent, suited
+from openfingym.agents.llm.resources import RolloutResources
 from openfingym.errors import UsageError, VerifierError
 from openfingym.instances import Instances, place_of
 from openfingym.models.endpoint import PATIENCE_S
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.packages.view import seen_with
-from openfingym.results import RolloutResult, SplitName
+from openfingym.results import RolloutResult
 from openfingym.results.run_folder import write_run
-from openfingym.rollouts.acting import ActingParts, act
-from openfingym.rollouts.bounds import lifetime_s
+from openfingym.rollouts.acting import act
+from openfingym.rollouts.bounds import gate_bounds, lifetime_s, limits_of
+from openfingym.rollouts.hooks import RolloutHooks
 from openfingym.rollouts.isolation import isolation_of
 from openfingym.rollouts.launcher_parts import LauncherParts, VerifierLine
 from openfingym.rollouts.order import RolloutOrder
@@ -41,16 +43,13 @@ from openfingym.verifiers.finding import require_same_build, require_served
 from openfingym.verifiers.local import start_on
 
 if TYPE_CHECKING:
-    from openfingym.agents.llm.launching import ModelSetup
-    from openfingym.agents.llm.session import Conversation, Listener
-    from openfingym.kinds.asking import QuestionsOrder
-    from openfingym.market.session.terms import SessionOrder
+    from openfingym.agents.llm.setup import ModelSetup
     from openfingym.models.meter import Allowance
     from openfingym.models.model import LanguageModel
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
-    from openfingym_runtime.job import Backend, Outcome
+    from openfingym_runtime.job import Backend
 
 INTERRUPTED_S = 10.0
 """Seconds to wait for the end of an interrupted rollout's live session; a session that takes longer ends with its
@@ -171,55 +170,31 @@ class Launcher:
         self,
         package: BuiltPackage,
         agent: Agent,
+        order: RolloutOrder | None = None,
         *,
         model: ModelSpec | LanguageModel | None = None,
         allowance: Allowance | None = None,
         prices: PriceTable | None = None,
-        seed: int = 0,
         out: Path | None = None,
-        cancel: threading.Event | None = None,
-        listener: Listener | None = None,
-        fresh: bool = False,
-        session: SessionOrder | None = None,
-        questions: QuestionsOrder | str | None = None,
-        split: SplitName = "test",
-        instance: int | None = None,
-        ended: Callable[[Outcome], None] | None = None,
-        opened: Callable[[Conversation], None] | None = None,
         note: Path | None = None,
+        hooks: RolloutHooks | None = None,
     ) -> RolloutResult:
         """Run one rollout to its verified result.
 
         Args:
             package: one of the built packages in :attr:`packages`.
             agent: the agent that acts in the rollout.
+            order: the rollout's seed, data, session, questions and instance; None for the defaults.
             model: the language model, for agents that ask one; None for others. An object is asked on the launcher's
                 event loop, which runs in a thread of its own; :func:`openfingym.models.on_loop` has it asked on its
                 own, and :func:`openfingym.models.from_function` in threads.
             allowance: what an agent with a model may spend; limits on turns and time that it does not state follow from
                 the size of the task.
             prices: prices of models; None for the table that comes with the library.
-            seed: seed that is given to the agent's program.
             out: folder below which the run is kept; None keeps nothing.
-            cancel: ends the agent early when set.
-            listener: called with what an agent with a model says and does, as it does so, in another thread.
-            fresh: whether the rollout gets hidden data of its own, where the task can have any; the result's ``tape``
-                says which it had.
-            session: the live session that the private episode is to be, of a task about a live market; None plays it on
-                the package's own bars.
-            questions: the questions that it is to be asked, of a task about what has not happened yet; None asks the
-                package's own. With a simulated clock they are resolved before this returns, with the real one the
-                result is ``deferred``. Or a text such as ``1-10``: which of its own questions a task that asks them one
-                by one is to ask, counted from 1 with both ends; the baseline is scored on the same ones.
-            split: ``test`` for the task as it is; ``train`` or ``validation`` for one of its instances, which are cut
-                from its training data, and whose results are no scores.
-            instance: which instance of the split, from 0; None on the test split.
-            ended: called with how the program ended and what it printed, before it is scored; not called for an agent
-                that runs many programs.
-            opened: called with the conversation of an agent with a model before it begins, in the thread of its event
-                loop; the conversation may be read from any thread.
             note: file that names the rollout while it is open, of a task that asks questions one by one: a rollout of
                 the same order that it names already is gone on with. Whoever keeps the result removes the file.
+            hooks: what its caller is told while it runs, and by what it may be cancelled; None for nothing.
 
         Returns:
             The result; ``state`` is ``error`` where our machinery failed.
@@ -231,29 +206,20 @@ class Launcher:
             UsageError: a built-in agent is not for this task, or its model cannot be asked; or the oracle is to know
                 another tape; or the task has no such instance, or no such questions.
         """
-        order = RolloutOrder.of(
-            package, seed=seed, fresh=fresh, session=session, questions=questions, split=split, instance=instance
-        )
+        order, hooks = (order or RolloutOrder()).checked(package), hooks or RolloutHooks()
         with contextlib.ExitStack() as held:
-            package = held.enter_context(self._seen(package, split, instance))
+            package = held.enter_context(self._seen(package, order))
             agent = suited(agent, package.task)
             setup = held.enter_context(self._parts.model_setup(package, agent, model, allowance, prices))
+            if setup is not None:
+                setup = replace(setup, listener=hooks.listener, opened=hooks.opened)
             return self._run(
-                package,
-                agent,
-                order,
-                None if setup is None else replace(setup, listener=listener, opened=opened),
-                out=out,
-                cancel=cancel or threading.Event(),
-                ended=ended,
-                note=None if note is None else RolloutNote(note),
+                package, agent, order, setup, out=out, note=None if note is None else RolloutNote(note), hooks=hooks
             )
 
-    def _seen(
-        self, package: BuiltPackage, split: SplitName, instance: int | None
-    ) -> contextlib.AbstractContextManager[BuiltPackage]:
-        """The package that a rollout of a split is on: the task's own, or one of its instances."""
-        place = place_of(split, instance)
+    def _seen(self, package: BuiltPackage, order: RolloutOrder) -> contextlib.AbstractContextManager[BuiltPackage]:
+        """The package that a rollout is on: the task's own, or one of its instances."""
+        place = place_of(order.split, order.instance)
         return contextlib.nullcontext(package) if place is None else self.instances.hold(package, *place)
 
     def _run(
@@ -264,16 +230,16 @@ class Launcher:
         setup: ModelSetup | None,
         *,
         out: Path | None,
-        cancel: threading.Event,
-        ended: Callable[[Outcome], None] | None,
         note: RolloutNote | None,
+        hooks: RolloutHooks,
     ) -> RolloutResult:
         """Run a rollout whose model is open, on the package that its agent sees; see :meth:`run`."""
+        cancel = hooks.cancel or threading.Event()
         backend, line = self._parts.backend_for(agent), self._parts.line_of(package)
         # An engine that does not answer is waited for before the rollout exists, so that its time has not begun.
         if backend is not None:
             backend.ready(self._patience_s, cancel)
-        if backend is None and order.questions is not None:
+        if backend is None and order.upcoming is not None:
             raise UsageError("the oracle does not know what has not happened yet; run it without --clock")
         started = datetime.now(UTC)
         ttl_s = lifetime_s(package, setup.open_s if setup else None)
@@ -301,14 +267,14 @@ class Launcher:
         contact = Contact()
         acted, evidence, own = Acted(contact=contact), VerifierRecords(), {}
         try:
-            own = {} if ticket.tape == "given" and order.questions is None else client.data(ticket.rollout_id)
+            own = {} if ticket.tape == "given" and order.upcoming is None else client.data(ticket.rollout_id)
             with seen_with(package, own) as seen, contact.acting.running():
-                parts = self._acting_parts(backend, client, line, seen)
+                resources = self._resources(backend, client, line, seen)
                 with unexpected_is_ours():
-                    acted = act(seen, agent, setup, ticket, parts, seed=order.seed, cancel=cancel, contact=contact)
+                    acted = act(seen, agent, setup, ticket, resources, seed=order.seed, cancel=cancel, contact=contact)
             _require_not_left(note, cancel)
-            if ended is not None and acted.outcome is not None:
-                ended(acted.outcome)
+            if hooks.ended is not None and acted.outcome is not None:
+                hooks.ended(acted.outcome)
             if acted.played is not None and acted.played.failure is not None:
                 raise acted.played.failure
             with contact.finalizing.running():
@@ -334,12 +300,21 @@ class Launcher:
             return result
         return write_run(out, result, files_of(package, agent, setup, backend, result, acted, evidence))
 
-    def _acting_parts(
+    def _resources(
         self, backend: Backend | None, client: VerifierClient, line: VerifierLine, seen: BuiltPackage
-    ) -> ActingParts:
+    ) -> RolloutResources:
         """What an agent acts with on the package that it sees."""
-        gates = partial(self._parts.gate_keeper, line)
-        return ActingParts(backend, client, gates, self._parts.conversations, self._parts.pool_for(line, seen))
+        body, calls = gate_bounds(seen)
+        return RolloutResources(
+            backend=backend,
+            client=client,
+            gates=partial(self._parts.gate_keeper, line),
+            conversations=self._parts.conversations,
+            limits=limits_of(seen),
+            max_body_bytes=body,
+            max_calls=calls,
+            pool=self._parts.pool_for(line, seen),
+        )
 
     def warm(
         self, package: BuiltPackage, agent: Agent, rollouts: int, *, allowance: Allowance | None = None, size: int = 2

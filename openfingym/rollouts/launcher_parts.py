@@ -19,14 +19,14 @@ from openfingym.verifiers import VerifierAddress
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.conversation_runner import ConversationRunner
-    from openfingym.agents.llm.launching import ModelSetup
+    from openfingym.agents.llm.setup import ModelSetup
     from openfingym.models.meter import Allowance
     from openfingym.models.model import LanguageModel
     from openfingym.models.prices import PriceTable
     from openfingym.models.spec import ModelSpec
     from openfingym.verifiers.client import VerifierClient
     from openfingym.workspace import WorkspacePool
-    from openfingym_runtime.gate import GateKeeper
+    from openfingym_runtime.gate.gate import GateKeeper
     from openfingym_runtime.job import Backend
 
 
@@ -115,7 +115,7 @@ class LauncherParts:
         """What opens gates that lead to the verifier of a line."""
         with self._lock:
             if line.gates is None:
-                from openfingym_runtime.gate import GateKeeper
+                from openfingym_runtime.gate.gate import GateKeeper
 
                 where = line.address.location
                 line.gates = self._stack.enter_context(GateKeeper(where if line.address.is_url else Path(where)))

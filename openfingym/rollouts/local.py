@@ -19,8 +19,9 @@ from openfingym.kinds.asking import QuestionsOrder
 from openfingym.models.meter import Allowance
 from openfingym.results import RolloutResult
 from openfingym.rollouts.folders import note_of
+from openfingym.rollouts.hooks import RolloutHooks
 from openfingym.rollouts.launcher import Launcher
-from openfingym.rollouts.order import default_session
+from openfingym.rollouts.order import RolloutOrder, default_session
 from openfingym.rollouts.preparation import is_resumable
 from openfingym.rollouts.settings import RolloutSettings
 from openfingym.rollouts.spec import RolloutSpec, agent_digest
@@ -157,17 +158,19 @@ class LocalRollouts:
                 return launcher.run(
                     package,
                     spec.agent,
+                    RolloutOrder(
+                        seed=spec.seed,
+                        fresh=spec.fresh,
+                        session=default_session(package) if spec.split == "test" else None,
+                        questions=spec.questions if spec.clock is None else QuestionsOrder(spec.clock),
+                        split=spec.split,
+                        instance=spec.instance,
+                    ),
                     model=self._settings.models.find(spec.model) if spec.model else None,
                     allowance=spec.allowance,
                     prices=self._settings.models.prices,
-                    seed=spec.seed,
                     out=out,
-                    cancel=cancel,
-                    fresh=spec.fresh,
-                    session=default_session(package) if spec.split == "test" else None,
-                    questions=spec.questions if spec.clock is None else QuestionsOrder(spec.clock),
-                    split=spec.split,
-                    instance=spec.instance,
+                    hooks=RolloutHooks(cancel=cancel),
                     note=None
                     if self._settings.notes is None or not is_resumable(spec, package)
                     else note_of(self._settings.notes, spec),

@@ -4,7 +4,7 @@ and the result states it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
@@ -26,70 +26,62 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RolloutOrder:
-    """The order of one rollout.
+    """The order of one rollout."""
 
-    Attributes:
-        seed: seed that the agent's program is given.
-        fresh: whether the rollout gets hidden data of its own, where the task can have any.
-        session: the live session that the private episode is to be; None for the package's own bars.
-        questions: the questions about what has not happened yet that it is asked; None for the package's own.
-        question_range: which of the package's own questions it is asked, such as ``1-10``; None for all.
-        split: ``test`` for the task as it is; else the rollout is on an instance.
-        instance: which instance of the split, from 0; None on the test split.
-    """
+    seed: int = 0
+    """Seed that the agent's program is given."""
+    fresh: bool = False
+    """Whether it gets hidden data of its own, where the task can have any; the result's ``tape`` says which it had."""
+    session: SessionOrder | None = None
+    """The live session that the private episode is to be, of a task about a live market; None for the package's own
+    bars."""
+    questions: QuestionsOrder | str | None = None
+    """The questions that it is asked, of a task about what has not happened yet: with a simulated clock they are
+    resolved before the rollout ends, with the real one its result is ``deferred``. A text such as ``1-10``: which of
+    its own questions a task that asks them one by one is to ask, counted from 1 with both ends; the baseline is scored
+    on the same ones. None for all of the package's own."""
+    split: SplitName = "test"
+    """``test`` for the task as it is; ``train`` or ``validation`` for one of its instances, which are cut from its
+    training data, and whose results are no scores."""
+    instance: int | None = None
+    """Which instance of the split, from 0; None on the test split."""
 
-    seed: int
-    fresh: bool
-    session: SessionOrder | None
-    questions: QuestionsOrder | None
-    question_range: str | None
-    split: SplitName
-    instance: int | None
-
-    @classmethod
-    def of(
-        cls,
-        package: BuiltPackage,
-        *,
-        seed: int,
-        fresh: bool,
-        session: SessionOrder | None,
-        questions: QuestionsOrder | str | None,
-        split: SplitName,
-        instance: int | None,
-    ) -> Self:
-        """An order that was checked against the package, with a range of questions in its plain form.
+    def checked(self, package: BuiltPackage) -> Self:
+        """The order, checked against the package that it is for, with a range of questions in its plain form.
 
         Args:
             package: the built package of the task.
-            seed: seed that the agent's program is given.
-            fresh: whether the rollout gets hidden data of its own, where the task can have any.
-            session: the live session that the private episode is to be; None for the package's own bars.
-            questions: an order of questions about what has not happened yet; or as text, such as ``1-10``, which of the
-                package's own it is asked; None for all of these.
-            split: ``test`` for the task as it is; else the rollout is on an instance.
-            instance: which instance of the split, from 0; None on the test split.
 
         Raises:
             UsageError: the text is no range, or the task has no such questions; or its sessions cannot last that long.
         """
         contract = package.task.spec.contract
-        if session is not None and session.duration_s is not None and is_live(contract):
+        if self.session is not None and self.session.duration_s is not None and is_live(contract):
             from openfingym.kinds.live import live_contract, session_terms
 
-            session_terms(live_contract(contract), session.duration_s)
-        if not isinstance(questions, str):
-            return cls(seed, fresh, session, questions, None, split, instance)
-        asked = QuestionRange.parse(questions)
+            session_terms(live_contract(contract), self.session.duration_s)
+        if not isinstance(self.questions, str):
+            return self
+        asked = QuestionRange.parse(self.questions)
         asked.require(contract, package.manifest.name, package.manifest.n_private)
-        return cls(seed, fresh, session, None, str(asked), split, instance)
+        return replace(self, questions=str(asked))
+
+    @property
+    def question_range(self) -> str | None:
+        """Which of the package's own questions it is asked, such as ``1-10``; None where it is not asked a slice."""
+        return self.questions if isinstance(self.questions, str) else None
+
+    @property
+    def upcoming(self) -> QuestionsOrder | None:
+        """The questions about what has not happened yet that it is asked; None for the package's own."""
+        return None if isinstance(self.questions, str) else self.questions
 
     @property
     def simulates_clock(self) -> bool:
         """Whether its questions are on a simulated clock, which is moved past their resolution when the agent is
         done.
         """
-        return self.questions is not None and self.questions.clock == "simulated"
+        return self.upcoming is not None and self.upcoming.clock == "simulated"
 
     def create(
         self, client: VerifierClient, package: BuiltPackage, agent: Agent, model: str | None, ttl_s: float
@@ -111,7 +103,7 @@ class RolloutOrder:
             ttl_s=ttl_s,
             fresh=self.fresh,
             session=None if self.session is None else self.session.to_dict(),
-            questions=self.question_range if self.questions is None else self.questions.to_dict(),
+            questions=self.question_range if self.upcoming is None else self.upcoming.to_dict(),
             split=self.split,
             instance=self.instance,
         )
@@ -180,7 +172,7 @@ class RolloutOrder:
             resumed: how often a launcher has gone on with the rollout where an earlier one had died.
         """
         # Questions on the real clock are about the real market, whatever the package's own rows are.
-        of_real_market = self.questions is not None and self.questions.clock == REAL_CLOCK
+        of_real_market = self.upcoming is not None and self.upcoming.clock == REAL_CLOCK
         return RolloutResult(
             rollout_id=ticket.rollout_id,
             task=package.manifest.name,

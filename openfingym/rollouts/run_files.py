@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from openfingym.agents.llm.launching import ModelSetup
     from openfingym.agents.llm.playing import PlayedConversation
+    from openfingym.agents.llm.setup import ModelSetup
     from openfingym.kinds import Array
     from openfingym.verifiers.client import VerifierClient
     from openfingym_runtime.job import Backend

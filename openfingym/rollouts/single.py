@@ -11,7 +11,7 @@ from openfingym.agents import Agent, resolve, suited
 from openfingym.packages.tapes import require_renewal
 from openfingym.results import RolloutResult, SplitName
 from openfingym.rollouts.launcher import Launcher
-from openfingym.rollouts.order import default_session
+from openfingym.rollouts.order import RolloutOrder, default_session
 from openfingym.task import Task
 from openfingym.verifiers import VerifierAddress
 
@@ -91,13 +91,15 @@ def run(
         return launcher.run(
             package,
             resolved,
+            RolloutOrder(
+                seed=seed,
+                fresh=fresh,
+                session=session or (default_session(package) if split == "test" else None),
+                questions=questions,
+                split=split,
+                instance=instance,
+            ),
             model=model,
             allowance=allowance,
-            seed=seed,
             out=folder,
-            fresh=fresh,
-            session=session or (default_session(package) if split == "test" else None),
-            questions=questions,
-            split=split,
-            instance=instance,
         )

@@ -6,17 +6,17 @@ import contextlib
 import logging
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from openfingym.errors import ModelUnavailableError, OpenFinGymError, RuntimeFailureError, VerifierError
 from openfingym.results import RolloutResult, State
 from openfingym.results.result import Boundary
+from openfingym.verifiers.answers import VerifiedResult
 from openfingym.verifiers.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.playing import PlayedConversation
-    from openfingym.verifiers.client import VerifiedResult
     from openfingym_runtime.job import Outcome
 
 OURS = (RuntimeFailureError, VerifierError, ModelUnavailableError)
@@ -127,6 +127,14 @@ STATES: Mapping[str, State] = {
 """State of a result by the state that the verifier gives it."""
 
 
+_OWN = {"rollout_id", "task", "task_digest", "data_kind", "agent", "seed", "state", "principal"}
+"""Fields of a result that its launcher states, and those that the verifier states in another form."""
+_VERIFIED = tuple(
+    item.name for item in fields(VerifiedResult) if item.name in RolloutResult.__dataclass_fields__.keys() - _OWN
+)
+"""Fields of a result that are the verifier's word for word; a new one of both classes is one of them."""
+
+
 def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutResult:
     """A copy of a result with everything that the verifier states of it.
 
@@ -134,39 +142,23 @@ def with_verified(result: RolloutResult, verified: VerifiedResult) -> RolloutRes
         result: the result as the launcher knows it.
         verified: the final result as the verifier states it.
     """
-    # Where there is no score, what may have been there before is removed too.
-    scored = verified.state == "scored"
-    return replace(
-        result,
-        state=STATES[verified.state],
-        reason=verified.reason,
-        total=verified.total if scored else None,
-        metrics=dict(verified.metrics) if scored else {},
-        relative_total=verified.relative_total if scored else None,
-        relative_interval=verified.relative_interval if scored else None,
-        total_interval=verified.total_interval if scored else None,
-        standard_errors=dict(verified.standard_errors) if scored else {},
-        baseline=verified.baseline,
-        baseline_total=verified.baseline_total,
-        baseline_metrics=dict(verified.baseline_metrics),
-        submissions_accepted=verified.submissions_accepted,
-        submissions_rejected=verified.submissions_rejected,
-        budget=verified.budget,
-        flags=tuple(verified.flags),
-        policy=verified.policy,
-        season=verified.season,
-        disclosure=verified.disclosure,
-        tape=verified.tape,
-        split=verified.split,
-        instance=verified.instance,
-        session=verified.session,
-        questions=verified.questions,
-        principal=verified.principal or None,
-        agent_digest=verified.agent_digest,
-        shown_before=verified.shown_before,
-        replayed=verified.replayed,
-        log_head=verified.log_head,
-    )
+    stated = {name: getattr(verified, name) for name in _VERIFIED}
+    if verified.state != "scored":
+        # Where there is no score, what may have been there before is removed too.
+        stated |= _no_score()
+    return replace(result, **stated, state=STATES[verified.state], principal=verified.principal or None)
+
+
+def _no_score() -> dict[str, Any]:
+    """What a result holds of a score where it has none."""
+    return {
+        "total": None,
+        "total_interval": None,
+        "relative_total": None,
+        "relative_interval": None,
+        "metrics": {},
+        "standard_errors": {},
+    }
 
 
 @contextlib.contextmanager
@@ -207,13 +199,8 @@ def failed(result: RolloutResult, error: OpenFinGymError, acted: Acted) -> Rollo
         state="error",
         reason=str(error),
         boundary=boundary,
-        total=None,
-        total_interval=None,
-        relative_total=None,
-        relative_interval=None,
-        metrics={},
-        standard_errors={},
         told=acted.contact.told,
+        **_no_score(),
     )
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from openfingym.agents import with_sampling
 from openfingym.errors import OpenFinGymError, TaskError, UsageError
-from openfingym.rollouts.order import default_session
+from openfingym.rollouts.hooks import RolloutHooks
+from openfingym.rollouts.order import RolloutOrder, default_session
 from openfingym.training.driver import AnswerExchange, DrivenAgent, Driver
 from openfingym.training.rewards import Executed
 
@@ -148,14 +149,16 @@ class Running:
                 result = launcher.run(
                     package,
                     agent,
+                    RolloutOrder(
+                        seed=self._seed,
+                        session=default_session(package) if self._split == "test" else None,
+                        split=self._split,
+                        instance=self._instance,
+                    ),
                     model=self.driver if self._model is None else self._model,
                     allowance=self._allowance,
                     out=self._out,
-                    seed=self._seed,
-                    cancel=self._cancel,
-                    session=default_session(package) if self._split == "test" else None,
-                    split=self._split,
-                    instance=self._instance,
+                    hooks=RolloutHooks(cancel=self._cancel),
                 )
         except CancelledError:
             why = self._cut or "the verifier died while it ran"

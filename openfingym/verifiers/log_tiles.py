@@ -128,7 +128,7 @@ def _ledger(path: Path) -> Iterator[Fetch]:
     """What makes tiles from the tree in a ledger, during the block."""
     import sqlite3
 
-    from openfingym_verifier import tree
+    from openfingym_verifier.ledger import tree
 
     def fetch(tile: TilePath) -> bytes:
         assert isinstance(tile.level, int), "a proof needs hashes, and no bundles of entries"

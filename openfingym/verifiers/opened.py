@@ -123,8 +123,8 @@ def check_score(folder: Path, checked: CheckedRun, opened: Path) -> PassedStep:
         ReceiptError: the score is another one; the message names the first figure that differs.
         UsageError: the run has no score that follows from the package's labels; the message says why.
     """
-    from openfingym_verifier.finalize import compare_with_baseline, scored_fields
-    from openfingym_verifier.truth import load_task
+    from openfingym_verifier.rollouts.results import compare_with_baseline, scored_fields
+    from openfingym_verifier.scoring.truth import load_task
 
     verified = checked.verified
     submission = submission_of(folder, checked)

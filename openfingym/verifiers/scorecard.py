@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from openfingym.kinds.material import Array
     from openfingym.packages.package import BuiltPackage
-    from openfingym_verifier.truth import HiddenTask
+    from openfingym_verifier.scoring.truth import HiddenTask
 
 COLUMNAR = frozenset({".parquet", ".arrow"})
 """Suffixes of files of tables that are no text."""
@@ -178,8 +178,8 @@ def read_answer(
         UsageError: the file is missing or of an unknown sort.
     """
     from openfingym_verifier.problems import Problem
-    from openfingym_verifier.submission import read_submission
-    from openfingym_verifier.truth import load_task
+    from openfingym_verifier.scoring.truth import load_task
+    from openfingym_verifier.submissions.parsing import read_submission
 
     if hidden is not None:
         # Whoever brings a truth brings what is asked for; what windows show is the package's.

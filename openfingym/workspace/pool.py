@@ -24,7 +24,7 @@ from openfingym.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
     from openfingym.verifiers.client import RolloutTicket
-    from openfingym_runtime.gate import GateKeeper
+    from openfingym_runtime.gate.gate import GateKeeper
     from openfingym_runtime.job import Backend, Limits
 
 WAITING_S = 6 * 3600.0
@@ -117,7 +117,7 @@ class WorkspacePool:
             UsageError: the task was never announced, or the pool is closed.
             RuntimeFailureError: no workspace can be started.
         """
-        from openfingym_runtime.gate import MAX_BODY_BYTES, MAX_CALLS
+        from openfingym_runtime.gate.gate import MAX_BODY_BYTES, MAX_CALLS
 
         shelf = self._shelves.get(ticket.task_digest)
         if shelf is None or self._closed:

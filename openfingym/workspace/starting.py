@@ -18,7 +18,7 @@ from openfingym.workspace.workspace import Workspace, last_words
 
 if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
-    from openfingym_runtime.gate import Gate
+    from openfingym_runtime.gate.gate import Gate
     from openfingym_runtime.job import Backend, Job, Limits
 
 SOCKET_NAME = "workspace.sock"

@@ -34,7 +34,7 @@ from openfingym.workspace.answers import (
 from openfingym.workspace.job_thread import JobThread
 
 if TYPE_CHECKING:
-    from openfingym_runtime.gate import Gate
+    from openfingym_runtime.gate.gate import Gate
     from openfingym_runtime.job import Outcome
 
 MAX_CODE_BYTES = 1024 * 1024

@@ -52,7 +52,7 @@ def select(name: str, *, trusted: bool) -> Backend:
 
 def _make(name: str) -> Backend:
     if name == "docker":
-        from openfingym_runtime.docker import DockerBackend
+        from openfingym_runtime.docker.backend import DockerBackend
 
         return DockerBackend()
     if name == "sandbox":

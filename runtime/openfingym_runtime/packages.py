@@ -60,7 +60,7 @@ def libraries() -> Libraries:
 
 def _loads(name: str) -> bool:
     """Whether this machine has the library of the system that a distribution needs, which slim images lack."""
-    from openfingym_runtime.sandbox import elf
+    from openfingym_runtime import elf
 
     needed = _OF_THE_SYSTEM.get(name)
     return needed is None or sys.platform != "linux" or elf.find_library(needed, ()) is not None

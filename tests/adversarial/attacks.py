@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.trading.hindsight import hindsight_weights
-from openfingym_verifier.truth import HiddenTask
+from openfingym_verifier.scoring.truth import HiddenTask
 
 Values = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def fully(task: HiddenTask, number: int, values: Values) -> Told:
 
 def rationed(task: HiddenTask, number: int, values: Values) -> Told:
     """The public metrics as feedback rounds them."""
-    from openfingym_verifier.feedback import feedback
+    from openfingym_verifier.disclosure.feedback import feedback
 
     document = feedback(task.grader.public_score(values), task.spec.scoring, task.spec.verification)
     return Told(values, document["metrics"])  # type: ignore[arg-type]  # a document's values are objects

@@ -19,11 +19,11 @@ from openfingym.errors import SubmissionError
 from openfingym.metrics import Score
 from openfingym.trading.hindsight import hindsight_weights
 from openfingym_verifier.bucket import Bucket
-from openfingym_verifier.ladder import LadderAnswer, surely_reached
-from openfingym_verifier.ledger_rows import RolloutRow, SeasonRecord
+from openfingym_verifier.disclosure.ladder import LadderAnswer, surely_reached
+from openfingym_verifier.disclosure.rations import Rations
+from openfingym_verifier.ledger.rows import RolloutRow, SeasonRecord
 from openfingym_verifier.policy import STRICT
-from openfingym_verifier.ration import Rations
-from openfingym_verifier.truth import HiddenTask
+from openfingym_verifier.scoring.truth import HiddenTask
 
 Values = NDArray[np.float64]
 PARTIES = 1000

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier.truth import HiddenTask
+from openfingym_verifier.scoring.truth import HiddenTask
 
 Values = NDArray[np.float64]
 Participant = Callable[[int], list[Values]]

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from openfingym.metrics import Score
 from openfingym.reports.entries import SIGNIFICANT, p_value, verdicts_of
 from openfingym.reports.statistics import quantile
-from openfingym_verifier.truth import HiddenTask
+from openfingym_verifier.scoring.truth import HiddenTask
 
 Values = NDArray[np.float64]
 KINDS = ("walk", "level", "slope", "one slope", "cells")

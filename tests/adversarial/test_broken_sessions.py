@@ -2,8 +2,8 @@
 
 Attacks: an action that breaks the session, ruin, a practice episode, or no request ever again, for no score where it
 would be bad, and another try, or for a feed that fills the disk for a day; a venue that dies, a full disk, a lost,
-damaged or exchanged tape, for a score of other bars or at the second `finalize` (`tests/verifier/test_sessions.py`
-kills the verifier).
+damaged or exchanged tape, for a score of other bars or at the second `finalize`
+(`tests/verifier/episodes/test_sessions.py` kills the verifier).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from openfingym.market.session.taped import TapedSession, replayed
 from openfingym.market.session.terms import SessionOrder
 from openfingym.market.tape_writer import TapeWriter
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier import sessions
-from openfingym_verifier.creation import CreationRequest
-from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.episodes import sessions
+from openfingym_verifier.ledger.ledger import Ledger
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.problems import Problem
-from openfingym_verifier.rollout import Rollout
+from openfingym_verifier.rollouts.creation import CreationRequest
+from openfingym_verifier.rollouts.rollout import Rollout
+from openfingym_verifier.scoring.truth import HiddenTask, load_tasks
 from openfingym_verifier.service import Service
-from openfingym_verifier.truth import HiddenTask, load_tasks
 
 BUY = {"weights": [0.4, 0.3, 0.3]}
 

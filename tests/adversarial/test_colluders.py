@@ -13,8 +13,8 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.reports.entries import p_value, p_value_of, verdicts_of
 from openfingym.reports.statistics import benjamini_hochberg, holm
 from openfingym_verifier.policy import LADDER_ANSWERS
-from openfingym_verifier.truth import HiddenTask
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.scoring.truth import HiddenTask
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 from tests.adversarial.colluders import PARTIES, Field, Season, climbed_by_exact_scores, collude, field_of
 from tests.adversarial.sealed import Pilot, false_finds
 

@@ -18,14 +18,14 @@ import pytest
 from openfingym.catalog import load_task, tasks
 from openfingym.errors import SubmissionError
 from openfingym.packages.build import build
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 from tests.adversarial.copied_windows import COMBINED, SINGLE, TRANSFORMATIONS, Transformation
 from tests.sweeps import ALL, fixed_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym_verifier.truth import Grader
+    from openfingym_verifier.scoring.truth import Grader
 
 USUAL = ("exchange-generation", "stock-ohlcv-generation", "stock-generation")
 PAIRS_ON = "stock-ohlcv-generation"

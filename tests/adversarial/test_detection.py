@@ -18,13 +18,13 @@ from openfingym.catalog import load_task
 from openfingym.kinds import kind_named
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
-from openfingym_verifier.designs import FoldHistory, is_patterned
-from openfingym_verifier.finalize import stored_values
-from openfingym_verifier.foresight import best_recorded, beyond_belief
-from openfingym_verifier.pooled import Pool, flags_of_rollout
-from openfingym_verifier.probing import looks_like_probing
-from openfingym_verifier.truth import Grader, HiddenTask
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.disclosure.designs import FoldHistory, is_patterned
+from openfingym_verifier.disclosure.foresight import best_recorded, beyond_belief
+from openfingym_verifier.disclosure.pools import Pool, flags_of_rollout
+from openfingym_verifier.disclosure.probing import looks_like_probing
+from openfingym_verifier.episodes.play import stored_values
+from openfingym_verifier.scoring.truth import Grader, HiddenTask
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 from tests.adversarial import attacks, honest
 from tests.sweeps import ALL, fixed_part
 

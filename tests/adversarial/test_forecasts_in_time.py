@@ -18,7 +18,7 @@ import pytest
 from openfingym.errors import DataError
 from openfingym.questions import ProviderAnswer
 from openfingym_verifier import clock
-from openfingym_verifier.log import verify_chain
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading
 from tests.verifier.scripted import CLOCK, HOUR, OPERATOR, START, Scripted, entries, question, resolved, service

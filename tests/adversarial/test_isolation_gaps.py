@@ -34,9 +34,10 @@ import pytest
 
 from openfingym.packages.package import BuiltPackage
 from openfingym.workspace import open_workspace
-from openfingym_runtime import docker_container, owned_directory
+from openfingym_runtime import owned_directory
 from openfingym_runtime.backends import select
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.docker import container as docker_container
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_runtime.job import Backend, Job, Limits, Outcome
 from openfingym_runtime.sandbox.inside import landlock
 from openfingym_runtime.sandbox.python_view import python_view
@@ -222,8 +223,8 @@ def launcher(job: Job, timeout_s: float) -> tuple[subprocess.Popen[str], str]:
     """A process that runs a job in a container, and its identity; the program is running already."""
     code = f"""
         import pathlib
-        from openfingym_runtime import docker_container
-        from openfingym_runtime.docker import DockerBackend
+        from openfingym_runtime.docker import container as docker_container
+        from openfingym_runtime.docker.backend import DockerBackend
         from openfingym_runtime.job import Job, Limits
         from openfingym_runtime.owner import owner_id
         limits = Limits({timeout_s}, 256, 1, 16, 16, 1 << 16)

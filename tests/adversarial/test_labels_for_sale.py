@@ -31,11 +31,11 @@ from openfingym.catalog import load_task
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
-from openfingym_verifier.disclosure import GRID
+from openfingym_verifier.disclosure.disclosure import GRID
 from openfingym_verifier.embedded import EmbeddedVerifier
 from openfingym_verifier.policy import STRICT
-from openfingym_verifier.truth import Grader, HiddenTask
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.scoring.truth import Grader, HiddenTask
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 from tests.adversarial import attacks
 from tests.adversarial.attacks import Told
 from tests.answering import give, practise

@@ -31,12 +31,13 @@ from openfingym.results.faults import SCORE_FIELDS
 from openfingym.results.run_folder import RECEIPT, RESULT, VERIFIED
 from openfingym.verifiers.client import VerifierClient
 from openfingym.verifiers.receipt_check import check_run
-from openfingym_verifier import events
-from openfingym_verifier.disclosure import disclosed
+from openfingym_verifier.audit.ledger import verify_ledger
+from openfingym_verifier.disclosure.disclosure import disclosed
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.ledger_check import verify_ledger
-from openfingym_verifier.ledger_rows import RolloutRow
+from openfingym_verifier.ledger.ledger import Ledger
+from openfingym_verifier.ledger.receipts import Receipts, load_signing_key
+from openfingym_verifier.ledger.rows import RolloutRow
+from openfingym_verifier.ledger.writer import Transaction
 from openfingym_verifier.questions.resolution_events import (
     ForecastScore,
     ForecastsScored,
@@ -44,8 +45,7 @@ from openfingym_verifier.questions.resolution_events import (
     Resolvable,
     Resolved,
 )
-from openfingym_verifier.receipts import Receipts, load_signing_key
-from openfingym_verifier.writer import Transaction
+from openfingym_verifier.rollouts import events
 from tests.verifier.deferred_runs import ASKED, quick_markets, rows
 
 

@@ -29,18 +29,18 @@ import pytest
 from openfingym.catalog import load_task
 from openfingym.listener.connections import Connections
 from openfingym.packages.build import build
-from openfingym_verifier import app as http
-from openfingym_verifier.columnar import KINDS as TABLES
-from openfingym_verifier.columnar_child import TableRefused, decode
-from openfingym_verifier.creation import CreationRequest
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.log import verify_chain
+from openfingym_verifier.audit.log import verify_chain
+from openfingym_verifier.http import app as http
+from openfingym_verifier.ledger.ledger import Ledger
+from openfingym_verifier.participants.tokens import TokenIssuer
 from openfingym_verifier.policy import POLICIES
-from openfingym_verifier.rollout import Rollout
+from openfingym_verifier.rollouts.creation import CreationRequest
+from openfingym_verifier.rollouts.rollout import Rollout
+from openfingym_verifier.scoring.truth import HiddenTask
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 from openfingym_verifier.service import Service
-from openfingym_verifier.tokens import TokenIssuer
-from openfingym_verifier.truth import HiddenTask
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.submissions.columnar import KINDS as TABLES
+from openfingym_verifier.submissions.columnar_child import TableRefused, decode
 from tests.adversarial.grammar import Grammar
 from tests.sweeps import ALL, fixed_part
 
@@ -389,7 +389,7 @@ def tables(kind: str, generator: np.random.Generator) -> bytes:
 @pytest.mark.parametrize("media", TABLES)
 def test_tables(media: str) -> None:
     """In this process, many; in its own, where even a decoder that crashes is a refusal, see
-    tests/verifier/test_submissions.py."""
+    tests/verifier/submissions/test_submissions.py."""
     kind, generator, outcomes = TABLES[media], np.random.default_rng(4), Counter[str]()
     grammar = Grammar(5, (4, 2))
     for _ in range(DOCUMENTS // 20):

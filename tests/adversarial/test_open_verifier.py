@@ -28,7 +28,7 @@ from openfingym.errors import UsageError, VerifierError
 from openfingym.listener import Listener, TlsCertificate
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
-from openfingym_verifier.tokens import TokenIssuer
+from openfingym_verifier.participants.tokens import TokenIssuer
 from tests.verifier.conftest import make_package
 
 ADMIN = "an-admin-token-for-tests"

@@ -19,7 +19,7 @@ from openfingym.catalog import load_task
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import VerifierClient
-from openfingym_runtime.gate import Gate, GateKeeper
+from openfingym_runtime.gate.gate import Gate, GateKeeper
 from openfingym_verifier.embedded import EmbeddedVerifier
 from tests.tenants import TENANTS
 

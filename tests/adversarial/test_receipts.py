@@ -42,7 +42,7 @@ from openfingym.verifiers.backing import backing_of
 from openfingym.verifiers.log_tiles import require_consistent
 from openfingym.verifiers.opened import check_score, read_opened, write_opened
 from openfingym.verifiers.receipt_check import PROVEN, check_run
-from openfingym_verifier import log
+from openfingym_verifier.audit import log
 from openfingym_verifier.embedded import EmbeddedVerifier
 from tests.answering import give, practise
 from tests.verifier.conftest import make_package
@@ -288,8 +288,8 @@ def test_an_earlier_submission_is_not_the_one_that_was_scored(
 ) -> None:
     """Two submissions were made; the receipt of the first proves that it was made, not that it was scored. Of a walk,
     the first is practice, of which any number is made before the one that is accepted."""
-    from openfingym_verifier.ledger import Ledger
-    from openfingym_verifier.receipts import Receipts, load_signing_key
+    from openfingym_verifier.ledger.ledger import Ledger
+    from openfingym_verifier.ledger.receipts import Receipts, load_signing_key
 
     with contextlib.closing(Ledger(scene.state)) as ledger:
         receipts = Receipts(ledger, load_signing_key(scene.state))

@@ -24,8 +24,8 @@ from openfingym.packages.tapes import Tape
 from openfingym.suites.suite import SuiteQuestion
 from openfingym_suites.mirai.answers import CodeAnswer
 from openfingym_suites.mirai.splits import Query
-from openfingym_verifier.truth import HiddenTask
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.scoring.truth import HiddenTask
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 
 TASK = "mirai-relation-forecast"
 EVER = "9000-01-01T00:00:00+00:00"

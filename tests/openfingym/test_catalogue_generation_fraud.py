@@ -21,7 +21,7 @@ from openfingym.metrics.classification import auroc
 from openfingym.metrics.copying import detect_copies
 from openfingym.packages.build import build
 from openfingym.task.model import parse_task_file
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 from tests.sweeps import fixed_part, sweep
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from openfingym.catalog import TaskInfo
     from openfingym.task import Task
-    from openfingym_verifier.truth import Grader
+    from openfingym_verifier.scoring.truth import Grader
 
 GENERATION = {
     "crypto-generation": ("2_crypto_generation", 0, 60, 20, 1, "F9"),

@@ -12,7 +12,8 @@ from openfingym.adversarial.record import RECORD, reached_in
 from openfingym.cli import cli
 from openfingym.kinds import is_live
 from openfingym.packages.build import build_key
-from openfingym.reports.baselines import recorded, stale
+from openfingym.reports.baselines import stale
+from openfingym.results.baselines import recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_runtime.job import Job, Limits
 
 

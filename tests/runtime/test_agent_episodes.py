@@ -32,9 +32,9 @@ from openfingym.verifiers.client import VerifierClient
 from openfingym_agent import EpisodesExhausted, Interface, SubmissionRefused, VerifierUnavailable
 from openfingym_agent.environment import _value
 from openfingym_agent.websocket import HandshakeRefused, WebSocket
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.gate.gate import GateKeeper
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.embedded import EmbeddedVerifier
-from openfingym_verifier.log import verify_chain
 
 TASK = "equity-rolling-forecast"
 STEPS, EPISODES = 100, 11

@@ -31,8 +31,8 @@ def backend(request: pytest.FixtureRequest) -> Backend:
         from openfingym_runtime.sandbox import SandboxBackend
 
         return SandboxBackend()
-    from openfingym_runtime import images
-    from openfingym_runtime.docker import DockerBackend
+    from openfingym_runtime.docker import images
+    from openfingym_runtime.docker.backend import DockerBackend
 
     images.ensure_agent_image()
     return DockerBackend()

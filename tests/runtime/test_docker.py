@@ -22,10 +22,11 @@ import pytest
 from docker.errors import DockerException
 
 from openfingym.errors import BackendUnavailableError, RuntimeFailureError
-from openfingym_runtime import docker_container, images
-from openfingym_runtime.docker import DockerBackend
-from openfingym_runtime.docker_engine import require
-from openfingym_runtime.docker_output import Output
+from openfingym_runtime.docker import container as docker_container
+from openfingym_runtime.docker import images
+from openfingym_runtime.docker.backend import DockerBackend
+from openfingym_runtime.docker.engine import require
+from openfingym_runtime.docker.output import Output
 from tests.owned_folders import owned_folders
 
 pytestmark = pytest.mark.docker
@@ -272,8 +273,8 @@ def test_sixteen_at_once(backend, make_job, keeper):
 LAUNCHER = """
 import sys
 from pathlib import Path
-from openfingym_runtime.docker import DockerBackend
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.docker.backend import DockerBackend
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_runtime.job import Job, Limits
 
 name, task = sys.argv[1], Path(sys.argv[2])

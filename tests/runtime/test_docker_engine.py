@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openfingym.errors import BackendUnavailableError
-from openfingym_runtime.docker_engine import require
+from openfingym_runtime.docker.engine import require
 
 CAPABLE = {
     "OSType": "linux",

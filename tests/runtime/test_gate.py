@@ -20,8 +20,9 @@ import pytest
 
 from openfingym.errors import RuntimeFailureError, UsageError
 from openfingym.headers import KEY_RULE
-from openfingym_runtime import gate_protocol, owned_directory
-from openfingym_runtime.gate import Gate, GateKeeper
+from openfingym_runtime import owned_directory
+from openfingym_runtime.gate import protocol as gate_protocol
+from openfingym_runtime.gate.gate import Gate, GateKeeper
 
 HOSTILE = Path(__file__).parent / "hostile"
 NPY = {"Content-Type": "application/x-npy"}
@@ -414,7 +415,7 @@ OWNER = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
-    from openfingym_runtime.gate import GateKeeper
+    from openfingym_runtime.gate.gate import GateKeeper
 
     keeper = GateKeeper(Path("/nonexistent.sock"), runtime_directory=Path(sys.argv[1]))
     gate = keeper.open(rollout_id="r", token="t")

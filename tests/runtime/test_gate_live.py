@@ -26,9 +26,9 @@ from openfingym.catalog import load_task
 from openfingym.packages.build import build
 from openfingym.task.episodes import MAX_ACTION_BYTES
 from openfingym.verifiers.client import VerifierClient
-from openfingym_runtime import relay
-from openfingym_runtime.gate import Gate, GateKeeper
-from openfingym_runtime.relay import Frames, WebSocketFrameError
+from openfingym_runtime.gate import relay
+from openfingym_runtime.gate.gate import Gate, GateKeeper
+from openfingym_runtime.gate.relay import Frames, WebSocketFrameError
 from openfingym_verifier.embedded import EmbeddedVerifier
 
 TASK = "equity-rolling-forecast"

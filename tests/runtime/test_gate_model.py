@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import httpx
 import pytest
 
-from openfingym_runtime.gate import Gate, GateKeeper
-from openfingym_runtime.gate_request import MODEL_BODY_BYTES
-from openfingym_runtime.upstream import UpstreamAnswer
+from openfingym_runtime.gate.gate import Gate, GateKeeper
+from openfingym_runtime.gate.request import MODEL_BODY_BYTES
+from openfingym_runtime.gate.upstream import UpstreamAnswer
 
 from .conftest import Upstream
 

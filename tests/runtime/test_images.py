@@ -8,7 +8,7 @@ import pytest
 
 from openfingym.errors import BackendUnavailableError
 from openfingym.version import __version__
-from openfingym_runtime import images
+from openfingym_runtime.docker import images
 
 
 def test_the_context_holds_the_client_and_nothing_else_of_ours():

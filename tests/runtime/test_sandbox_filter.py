@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from openfingym_runtime.sandbox import elf
+from openfingym_runtime import elf
 from openfingym_runtime.sandbox.inside import denied, seccomp
 
 ALLOWED = seccomp.ALLOW

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from openfingym_verifier.log import verify_chain
+from openfingym_verifier.audit.log import verify_chain
 from openfingym_verifier.questions import reading
 from openfingym_verifier.questions.service import QuestionService
 from tests.verifier.scripted import CLOCK, HOUR, OPERATOR, START, Scripted, entries, question, resolved, service

@@ -13,10 +13,10 @@ from typing import Any
 
 from openfingym.errors import OpenFinGymError, UsageError
 from openfingym.questions import ProviderAnswer, Question
-from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.ledger.ledger import Ledger
+from openfingym_verifier.ledger.storage import Storage
 from openfingym_verifier.principals import Caller
 from openfingym_verifier.questions.service import QuestionService
-from openfingym_verifier.storage import Storage
 
 HOUR = 3_600_000_000_000
 START = 1_735_689_600_000_000_000

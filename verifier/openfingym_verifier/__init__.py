@@ -5,5 +5,5 @@ submit, rations the feedback and keeps a durable, hash-chained record of all of 
 
 * ``openfingym_verifier.serving.serve`` runs it as a service;
 * ``openfingym_verifier.embedded.EmbeddedVerifier`` runs it as a child of the calling process;
-* ``openfingym_verifier.log.verify_chain`` checks a state directory's record.
+* ``openfingym_verifier.audit.log.verify_chain`` checks a state directory's record.
 """

@@ -10,8 +10,8 @@ from pathlib import Path
 from openfingym.errors import OpenFinGymError, UsageError, VerifierError
 from openfingym.listener.listener import DEFAULT_HOST, THIS_MACHINE, Listener
 from openfingym.listener.tls import TlsCertificate
+from openfingym_verifier.participants.tokens import token_from_environment
 from openfingym_verifier.serving import BODY_TIMEOUT_S, DEFAULT_PORT, serve
-from openfingym_verifier.tokens import token_from_environment
 
 START_FAILED = 4
 """Exit code of a verifier that does not start."""

@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-import openfingym
 import openfingym_verifier
+from openfingym import version
 
 ONE_THREAD = (
     "OMP_NUM_THREADS",
@@ -32,6 +32,6 @@ def environment(**changes: str) -> dict[str, str]:
         changes: variables to set, by name.
     """
     # Of a checkout or an editable install, the packages may be on this process's path and nowhere else.
-    homes = [str(Path(module.__path__[0]).resolve().parent) for module in (openfingym, openfingym_verifier)]
+    homes = [str(Path(file).resolve().parents[1]) for file in (version.__file__, openfingym_verifier.__file__)]
     path = os.pathsep.join(dict.fromkeys([*homes, *filter(None, [os.environ.get("PYTHONPATH")])]))
     return {**os.environ, "PYTHONPATH": path, **changes}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 # What goes on while the machine sleeps: a deadline passes then, too. Elsewhere than on Linux there is no such clock.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -22,3 +23,8 @@ def ahead_ns() -> int:
     clocks stand still meanwhile.
     """
     return max(0, time.time_ns() - _START_NS - time.clock_gettime_ns(_STEADY))
+
+
+def utc(ns: int) -> str:
+    """Unix nanoseconds as an ISO 8601 time in UTC, to the millisecond."""
+    return datetime.fromtimestamp(ns / 1e9, UTC).isoformat(timespec="milliseconds")

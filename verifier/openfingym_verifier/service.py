@@ -23,51 +23,51 @@ from openfingym.kinds import asks_questions
 from openfingym.packages.tapes import choose
 from openfingym.verifiers.known_logs import remember
 from openfingym_verifier.clock import now_ns
-from openfingym_verifier.conflict_groups import ConflictGroups
-from openfingym_verifier.creation import CreationRules, new_row
-from openfingym_verifier.deferral import Deferrals, order_of
-from openfingym_verifier.disclosure import disclosed
-from openfingym_verifier.episode_service import EpisodeService
-from openfingym_verifier.events import AgentsFiled, Created, Extended, HiddenDataKnown, hidden_instruments
-from openfingym_verifier.finalization_service import FinalizationService
-from openfingym_verifier.grading import Grading
-from openfingym_verifier.instances import TaskInstances
-from openfingym_verifier.intake import Submission
-from openfingym_verifier.ladder import Ladders
-from openfingym_verifier.ledger import Ledger
-from openfingym_verifier.ledger_health import LedgerHealth
-from openfingym_verifier.membership import Membership
-from openfingym_verifier.past_showings import PastShowings
+from openfingym_verifier.disclosure.disclosure import disclosed
+from openfingym_verifier.disclosure.ladder import Ladders
+from openfingym_verifier.disclosure.past_showings import PastShowings
+from openfingym_verifier.disclosure.rations import Rations
+from openfingym_verifier.disclosure.watch import ParticipantWatch
+from openfingym_verifier.episodes.instances import TaskInstances
+from openfingym_verifier.episodes.sessions import Sessions
+from openfingym_verifier.ledger.health import LedgerHealth
+from openfingym_verifier.ledger.ledger import Ledger
+from openfingym_verifier.ledger.receipts import Receipts, load_signing_key
+from openfingym_verifier.ledger.storage import EVENT_BYTES, ROLLOUT_BYTES, SUBMISSION_BYTES, Storage
+from openfingym_verifier.ledger.writer import HEAVY_BYTES
+from openfingym_verifier.participants.membership import Membership
+from openfingym_verifier.participants.tokens import load_key
 from openfingym_verifier.policy import LOCAL
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions.service import QuestionService
-from openfingym_verifier.ration import Rations
-from openfingym_verifier.receipts import Receipts, load_signing_key
-from openfingym_verifier.resources import Resources
-from openfingym_verifier.rollout import Rollout
-from openfingym_verifier.rollout_table import RolloutTable
-from openfingym_verifier.seasons import Seasons
-from openfingym_verifier.sessions import Sessions
-from openfingym_verifier.storage import EVENT_BYTES, ROLLOUT_BYTES, SUBMISSION_BYTES, Storage
-from openfingym_verifier.submission_service import SubmissionService
-from openfingym_verifier.tapes import Tapes
+from openfingym_verifier.rollouts.creation import CreationRules, new_row
+from openfingym_verifier.rollouts.deferral import Deferrals, order_of
+from openfingym_verifier.rollouts.episode_service import EpisodeService
+from openfingym_verifier.rollouts.events import AgentsFiled, Created, Extended, HiddenDataKnown, hidden_instruments
+from openfingym_verifier.rollouts.finalization_service import FinalizationService
+from openfingym_verifier.rollouts.resources import Resources
+from openfingym_verifier.rollouts.rollout import Rollout
+from openfingym_verifier.rollouts.submission_service import SubmissionService
+from openfingym_verifier.rollouts.table import RolloutTable
+from openfingym_verifier.rollouts.tapes import Tapes
+from openfingym_verifier.scoring.grading import Grading
+from openfingym_verifier.scoring.workers import Workers
+from openfingym_verifier.seasons.conflict_groups import ConflictGroups
+from openfingym_verifier.seasons.seasons import Seasons
+from openfingym_verifier.submissions.intake import Submission
 from openfingym_verifier.telemetry import Telemetry
 from openfingym_verifier.threads import in_threads
-from openfingym_verifier.tokens import load_key
-from openfingym_verifier.watch import ParticipantWatch
-from openfingym_verifier.workers import Workers
-from openfingym_verifier.writer import HEAVY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from openfingym.results.result import TapePolicy
-    from openfingym_verifier.creation import CreationRequest
-    from openfingym_verifier.ledger_rows import RolloutRow
+    from openfingym_verifier.ledger.rows import RolloutRow
+    from openfingym_verifier.ledger.writer import Transaction
     from openfingym_verifier.policy import Policy
     from openfingym_verifier.principals import Caller
-    from openfingym_verifier.truth import HiddenTask
-    from openfingym_verifier.writer import Transaction
+    from openfingym_verifier.rollouts.creation import CreationRequest
+    from openfingym_verifier.scoring.truth import HiddenTask
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -220,7 +220,7 @@ class Service:
     async def file_agents(self, digests: Sequence[str], caller: Caller) -> int:
         """Write which agents a caller has, before it runs them; returns how many are new.
 
-        See :mod:`openfingym_verifier.past_showings`.
+        See :mod:`openfingym_verifier.disclosure.past_showings`.
 
         Args:
             digests: digests of the agents, as their rollouts will state them.

@@ -84,15 +84,15 @@ def serve(
     # Before any label or token is read.
     _forbid_inspection()
     _single_threaded_blas()
-    import openfingym_verifier.app as http
+    import openfingym_verifier.http.app as http
     from openfingym.task.episodes import MAX_ACTION_BYTES
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger.ledger import Ledger
+    from openfingym_verifier.ledger.storage import MB
+    from openfingym_verifier.participants.tokens import TokenIssuer, load_key
     from openfingym_verifier.policy import POLICIES
+    from openfingym_verifier.scoring.truth import load_tasks
+    from openfingym_verifier.scoring.workers import Workers
     from openfingym_verifier.service import Service
-    from openfingym_verifier.storage import MB
-    from openfingym_verifier.tokens import TokenIssuer, load_key
-    from openfingym_verifier.truth import load_tasks
-    from openfingym_verifier.workers import Workers
 
     # The ledger and its side files hold submissions, and are made under names that SQLite chooses.
     os.umask(0o077)

@@ -17,7 +17,7 @@ from recipe import AGENT, SIZES, TEMPLATE, Size, load, parser, stage
 from openfingym.agents import resolve
 from openfingym.models import from_function
 from openfingym.results import RolloutResult
-from openfingym.rollouts import Launcher
+from openfingym.rollouts import Launcher, RolloutOrder
 from openfingym.training import HELD_OUT
 
 STAGES = ("base", "sft", "rl")
@@ -79,7 +79,7 @@ def evaluate(
             for package in launcher.packages:
                 task = package.manifest.name
                 found[one, task] = [
-                    launcher.run(package, agent, model=model, seed=seed, out=runs / one / task)
+                    launcher.run(package, agent, RolloutOrder(seed=seed), model=model, out=runs / one / task)
                     for seed in range(size.seeds)
                 ]
     return found

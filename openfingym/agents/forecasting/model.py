@@ -18,6 +18,7 @@ from openfingym.agents.llm.playing import PreparedRollout, play
 from openfingym.agents.llm.research import DeepResearch
 from openfingym.agents.llm.session import Assignment
 from openfingym.agents.llm.settings import NOTHING, Answering
+from openfingym.agents.llm.setup import ModelSetup
 from openfingym.agents.llm.usefulness import USELESS_IN_A_ROW
 from openfingym.errors import RuntimeFailureError
 from openfingym.kinds.qa_episodes import AnswerState, QuestionEpisode
@@ -60,6 +61,8 @@ class ModelForecaster:
     """Runs the agent's conversations on its event loop."""
     allowance: Allowance
     """What may be spent on one question."""
+    prices: PriceTable
+    """The table by which the model's costs are counted."""
     parallel: int = 1
     """How many questions it is asked at once, each in a conversation of its own."""
     version: str = "1"
@@ -150,13 +153,11 @@ class ModelForecaster:
             RuntimeFailureError: the conversation was cancelled before it came to anything.
         """
         prepared = PreparedRollout(
-            cast("ModelAgent", self.agent.acts),
+            ModelSetup(cast("ModelAgent", self.agent.acts), self.spec, self.model, self.allowance, self.prices),
             Assignment("forecast", "", sequential=True),
             NoPrograms(),
             cast("VerifierClient", local),
             local.ticket,
-            self.model,
-            self.allowance,
             lookups=tools,
             asking=asking,
             simulated=to_play.simulated,
@@ -264,4 +265,4 @@ def opened_forecasters(
         ConversationRunner(patience_s=patience_s) as conversations,
         conversations.model(spec, table, priced=allowed.cost_usd is not None) as model,
     ):
-        yield [ModelForecaster(agent, spec, model, conversations, allowed, parallel) for agent in agents]
+        yield [ModelForecaster(agent, spec, model, conversations, allowed, table, parallel) for agent in agents]

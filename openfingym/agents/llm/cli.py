@@ -28,9 +28,9 @@ from openfingym.errors import UsageError
 
 if TYPE_CHECKING:
     from openfingym.results import Isolation
-    from openfingym_runtime.gate import ModelHandler
+    from openfingym_runtime.gate.gate import ModelHandler
+    from openfingym_runtime.gate.upstream import UpstreamAnswer
     from openfingym_runtime.job import Outcome
-    from openfingym_runtime.upstream import UpstreamAnswer
 
 FOLDER: Final = "/opt/cli"
 """Where the command line's folder is shown."""
@@ -198,7 +198,7 @@ def _on_this_loop(route: ModelRoute) -> ModelHandler:
     loop = asyncio.get_running_loop()
 
     async def answer(path: str, body: bytes) -> UpstreamAnswer:
-        from openfingym_runtime.upstream import UpstreamAnswer
+        from openfingym_runtime.gate.upstream import UpstreamAnswer
 
         served = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(route.answer(path, body), loop))
         retry_after = None if served.retry_after_s is None else str(served.retry_after_s).encode()

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from openfingym.agents.llm.asking import Sampling
-from openfingym.agents.llm.cli import Cli
 from openfingym.agents.llm.playing import PlayedConversation, PreparedRollout, play
 from openfingym.agents.llm.program_runner import ProgramRunner
-from openfingym.agents.llm.session import Assignment, Conversation, Listener, ModelAgent
+from openfingym.agents.llm.session import Assignment, ModelAgent
 from openfingym.agents.llm.settings import Answering
+from openfingym.agents.llm.setup import ModelSetup
 from openfingym.agents.llm.usefulness import USELESS_IN_A_ROW
 from openfingym.kinds import SequentialKind, kind_of
 from openfingym.models.driven import DrivenModel
 from openfingym.models.given import CheckedModel, require_language_model
 from openfingym.models.messages import Tool
-from openfingym.models.meter import Allowance, Spent
+from openfingym.models.meter import Allowance
 from openfingym.models.model import LanguageModel
 from openfingym.models.prices import PriceTable
 from openfingym.models.spec import ModelSpec
 
 if TYPE_CHECKING:
     from openfingym.agents.llm.conversation_runner import ConversationRunner
+    from openfingym.agents.llm.resources import RolloutResources
     from openfingym.packages.package import BuiltPackage
-    from openfingym.verifiers.client import RolloutTicket, VerifierClient
+    from openfingym.verifiers.client import RolloutTicket
     from openfingym.workspace import WorkspacePool
-    from openfingym_runtime.gate import GateKeeper
-    from openfingym_runtime.job import Backend, Limits
+    from openfingym_runtime.gate.gate import GateKeeper
+    from openfingym_runtime.job import Backend
 
 TURNS = 40
 """Answers that a model may give where the user states no limit."""
@@ -40,80 +40,6 @@ TURNS_A_STEP = 1.25
 """Answers beyond :data:`TURNS` for each private step of a sequential task: one to act, and a quarter as many again."""
 WALL_A_STEP_S = 30.0
 """Seconds beyond :data:`WALL_S` for each private step of a sequential task."""
-
-
-@dataclass(frozen=True)
-class RolloutResources:
-    """The parts of a launcher that its rollouts share."""
-
-    conversations: ConversationRunner
-    client: VerifierClient
-    gates: GateKeeper
-    """Opens a gate for each rollout."""
-    backend: Backend
-    limits: Limits
-    """Limits of each program of the task."""
-    max_body_bytes: int
-    """Longest body that programs may send to the verifier."""
-    max_calls: int
-    """Most requests that the programs of one rollout may make of the verifier."""
-    pool: WorkspacePool | None = None
-    """Started workspaces to take from; None where each rollout starts one of its own."""
-
-
-@dataclass(frozen=True)
-class ModelSetup:
-    """An agent with its model and its limits."""
-
-    agent: ModelAgent
-    spec: ModelSpec | None
-    """The specification of the model; None for a model that was given as an object, and for a command."""
-    model: LanguageModel | None
-    """The model, open; None for a command."""
-    allowance: Allowance
-    """What the agent may spend; turns and time are always limited."""
-    prices: PriceTable
-    """The table by which the model's costs are counted."""
-    listener: Listener | None = None
-    """Called with each message as soon as it is there."""
-    opened: Callable[[Conversation], None] | None = None
-    """Called with the conversation, before the agent begins it."""
-    before: Spent | None = None
-    """What was spent on the rollout by a launcher that died."""
-    charged: Callable[[Spent], None] | None = None
-    """Called with what was spent so far, after each completion."""
-
-    @property
-    def is_object(self) -> bool:
-        """Whether the model is an object of the caller's, and so code that runs with the user's rights."""
-        return self.model is not None and self.spec is None
-
-    @property
-    def wall_s(self) -> float:
-        """Seconds that the rollout may take."""
-        assert self.allowance.wall_s is not None
-        return self.allowance.wall_s
-
-    @property
-    def open_s(self) -> float:
-        """Seconds that the rollout may be open: its own time, and the waiting for answers that it is excused."""
-        return self.wall_s + (self.model.waits_s if isinstance(self.model, DrivenModel) else 0.0)
-
-    def describe(self) -> dict[str, object]:
-        """The model and its limits for a run's ``config.json``: plain values, and no API key."""
-        sampling, answering = (getattr(self.agent, name, None) for name in ("sampling", "questions"))
-        return {
-            "model": self.model.name if self.model else None,
-            "base_url": self.spec.endpoint if self.spec else None,
-            "stream": self.spec.stream if self.spec else None,
-            "tokens": self.spec.tokens if self.spec else None,
-            "cutoff": self.spec.cutoff if self.spec else None,
-            "sampling": asdict(sampling) if isinstance(sampling, Sampling) else None,
-            "answering": asdict(answering) if isinstance(answering, Answering) else None,
-            "prices": self.prices.describe(self.spec.name) if self.spec else None,
-            "allowance": asdict(self.allowance),
-            **({"command_line": self.agent.describe()} if isinstance(self.agent, Cli) else {}),
-        }
 
 
 @contextlib.contextmanager
@@ -191,7 +117,7 @@ def play_rollout(
     """Let an agent play one rollout; blocks until it is over.
 
     Args:
-        resources: the parts of the launcher that its rollouts share.
+        resources: the parts of the launcher with which the agent acts.
         package: the built package of the task.
         setup: the agent with its model and its limits.
         ticket: the rollout's ticket, with its token.
@@ -201,6 +127,7 @@ def play_rollout(
     Raises:
         UsageError: the agent cannot be run as it was asked for.
     """
+    assert resources.backend is not None, "only the oracle has none"
     kind, contract = kind_of(package.task), package.task.spec.contract
     steps_itself = isinstance(kind, SequentialKind) and setup.agent.takes_steps
     symbols = kind.symbols(contract) if isinstance(kind, SequentialKind) and steps_itself else None
@@ -208,7 +135,7 @@ def play_rollout(
     programs = ProgramRunner(
         resources.backend,
         package,
-        resources.gates,
+        resources.gates(),
         ticket,
         seed=seed,
         limits=resources.limits,
@@ -225,20 +152,14 @@ def play_rollout(
         package.manifest.name, instruction, isinstance(kind, SequentialKind), seed, libraries, package.windows
     )
     prepared = PreparedRollout(
-        setup.agent,
+        setup,
         brief,
         programs,
         resources.client,
         ticket,
-        setup.model,
-        setup.allowance,
         symbols,
         None if lookups is None else tuple(Tool(tool.name, tool.description, tool.parameters) for tool in lookups),
-        setup.listener,
-        setup.opened,
-        setup.before,
-        setup.charged,
         None if lookups is None or not isinstance(kind, SequentialKind) else kind.asking(contract),
         package.manifest.data_kind == "simulated",
     )
-    return resources.conversations.run(play(prepared), cancel)
+    return resources.conversations().run(play(prepared), cancel)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,16 +15,16 @@ from openfingym.agents.llm.ending import ConversationEnding, Ended, EndName
 from openfingym.agents.llm.episodes import Player
 from openfingym.agents.llm.program_runner import ProgramRunner
 from openfingym.agents.llm.questions import QuestionPlayer
-from openfingym.agents.llm.session import Assignment, Conversation, Listener, ModelAgent
+from openfingym.agents.llm.session import Assignment, Conversation
+from openfingym.agents.llm.setup import ModelSetup
 from openfingym.agents.llm.tools import Toolbox
 from openfingym.errors import ModelUnavailableError, RuntimeFailureError, VerifierError
 from openfingym.models.driven import DrivenModel
 from openfingym.models.messages import Tool
-from openfingym.models.meter import Allowance, Meter, Spent
+from openfingym.models.meter import Meter, Spent
 from openfingym.trajectory.record import StepReward, Turn
 
 if TYPE_CHECKING:
-    from openfingym.models.model import LanguageModel
     from openfingym.suites.suite import Asking
     from openfingym.verifiers.client import RolloutTicket, VerifierClient
     from openfingym_runtime.job import Outcome
@@ -37,7 +37,8 @@ Failure = RuntimeFailureError | VerifierError | ModelUnavailableError
 class PreparedRollout:
     """A rollout with everything that playing it needs."""
 
-    agent: ModelAgent
+    setup: ModelSetup
+    """The agent with its model and its limits."""
     brief: Assignment
     """The task as it is put to the agent."""
     programs: ProgramRunner
@@ -45,22 +46,10 @@ class PreparedRollout:
     client: VerifierClient
     ticket: RolloutTicket
     """The rollout's ticket, with its token."""
-    model: LanguageModel | None
-    """The model that the agent asks; None for a command."""
-    allowance: Allowance
-    """What the agent may spend."""
     symbols: tuple[str, ...] | None = None
     """Symbols of a task that the agent itself steps through; None where programs do, or there are no steps."""
     lookups: tuple[Tool, ...] | None = None
     """Tools of a task that asks questions, which the agent answers one by one; None for any other task."""
-    listener: Listener | None = None
-    """Called with each message as soon as it is there."""
-    opened: Callable[[Conversation], None] | None = None
-    """Called with the conversation, before the agent begins it."""
-    before: Spent | None = None
-    """What was spent on the rollout before, by a process that died."""
-    charged: Callable[[Spent], None] | None = None
-    """Called with what was spent so far, after each completion."""
     asking: Asking | None = None
     """The suite of a task that asks questions, and the task's options of it; None for any other task."""
     simulated: bool = False
@@ -107,7 +96,7 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
     Returns:
         What the rollout came to. A failure of ours is in it and not raised, so that what was said until then is kept.
     """
-    programs = prepared.programs
+    setup, programs = prepared.setup, prepared.programs
     client, ticket = prepared.client, prepared.ticket
     questions = (
         None
@@ -117,10 +106,10 @@ async def play(prepared: PreparedRollout) -> PlayedConversation:
     player = None if prepared.symbols is None or questions else Player(client, ticket, prepared.symbols)
     tools = Toolbox(programs, client, ticket, player, questions, prepared.brief.windows)
     stepped = questions or player
-    meter = Meter(prepared.allowance, before=prepared.before, charged=prepared.charged)
-    session = Conversation(prepared.brief, tools, meter, prepared.model, listener=prepared.listener)
-    if prepared.opened is not None:
-        prepared.opened(session)
+    meter = Meter(setup.allowance, before=setup.before, charged=setup.charged)
+    session = Conversation(prepared.brief, tools, meter, setup.model, listener=setup.listener)
+    if setup.opened is not None:
+        setup.opened(session)
     ending, failure = ConversationEnding("finished", "it answered the task"), None
     try:
         async with programs:
@@ -155,30 +144,31 @@ async def _act(prepared: PreparedRollout, session: Conversation) -> Conversation
     Raises:
         ModelUnavailableError: the time ran out while an endpoint was away.
     """
-    wall_s = prepared.allowance.wall_s
+    setup = prepared.setup
+    wall_s = setup.allowance.wall_s
     try:
         # Time that a process before this one spent counts too, or a rollout that is resumed would have its time twice.
-        left = None if wall_s is None else max(0.0, wall_s - (prepared.before.wall_s if prepared.before else 0.0))
+        left = None if wall_s is None else max(0.0, wall_s - (setup.before.wall_s if setup.before else 0.0))
         async with asyncio.timeout(left) as limit:
             prepared.programs.our_time = partial(_excused, limit, session.meter)
-            await prepared.agent.act(session)
+            await setup.agent.act(session)
     except Ended as ended:
         return ended.ending
     except TimeoutError:
         # A timeout of something else inside, not of the rollout's time.
         if not limit.expired():
             raise
-        waited_s, driven = session.asker.waited_s, isinstance(prepared.model, DrivenModel)
+        waited_s, driven = session.asker.waited_s, isinstance(setup.model, DrivenModel)
         # Time that ran out while an endpoint was away is not the agent's, but time that a model thinks is. An endpoint
         # that never answered, or that was waited for for long, is taken to be away; of a model that is driven from
         # outside, it was always the trainer that was waited for.
         if waited_s is not None and (driven or session.meter.spent.turns == 0 or waited_s > OUTAGE_S):
-            who = f"whoever answers for model {prepared.model.name!r}" if driven and prepared.model else "the endpoint"
+            who = f"whoever answers for model {setup.model.name!r}" if driven and setup.model else "the endpoint"
             raise ModelUnavailableError(
                 f"{who} gave no answer in the last {waited_s:.0f} s of the rollout's time"
             ) from None
         how: EndName = "wall"
-        return ConversationEnding(how, over(how, prepared.allowance))
+        return ConversationEnding(how, over(how, setup.allowance))
     return ConversationEnding("finished", "it answered the task")
 
 

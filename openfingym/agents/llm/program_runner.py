@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openfingym.packages.package import BuiltPackage
     from openfingym.verifiers.client import RolloutTicket
     from openfingym.workspace import WorkspacePool
-    from openfingym_runtime.gate import Gate, GateKeeper, ModelHandler
+    from openfingym_runtime.gate.gate import Gate, GateKeeper, ModelHandler
     from openfingym_runtime.job import Backend, Job, Limits, Outcome
 
 MAX_LOG_BYTES = 4 * 1024 * 1024

@@ -19,8 +19,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from openfingym.errors import BackendUnavailableError
+from openfingym_runtime import elf
 from openfingym_runtime.packages import distributions
-from openfingym_runtime.sandbox import elf
 
 WITH_MARKET_DATA: Final = frozenset({"arch", "statsmodels"})
 """Distributions that ship series which overlap the hidden ones; only their code is shown."""

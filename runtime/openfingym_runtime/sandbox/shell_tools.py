@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openfingym_runtime.sandbox import elf
+from openfingym_runtime import elf
 
 FOLDER: Final = "/usr/bin"
 """Folder inside in which the programs are."""

@@ -16,6 +16,7 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.task import Task
 
 Panel = NDArray[np.float64]
@@ -132,7 +133,7 @@ def run_on(tmp_path_factory: pytest.TempPathFactory, forked_programs: str) -> It
             launchers[digest] = Launcher(
                 [package], backend=forked_programs
             ).__enter__()  # closed below, with all others
-        result = launchers[digest].run(package, resolve(agent), seed=seed, out=out)
+        result = launchers[digest].run(package, resolve(agent), RolloutOrder(seed=seed), out=out)
         assert result.path is not None
         assert result.state == "scored", (result.reason, (result.path / "output.log").read_text())
         assert result.submissions_accepted == 1

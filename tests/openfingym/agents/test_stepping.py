@@ -16,6 +16,7 @@ from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.results import RolloutResult
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from tests.openfingym.kinds.stepping import bars_around, rolling_task, trading_task
 
 ROWS, LOOKBACK, STEPS = 600, 20, 40
@@ -98,7 +99,7 @@ def run_on(store: Path) -> Iterator[Callable[[Law, str], RolloutResult]]:
         def run(law: Law, agent: str) -> RolloutResult:
             if (law, agent) not in known:
                 package = packages[law]
-                result = launcher.run(package, resolve(agent), seed=0, out=store / "runs")
+                result = launcher.run(package, resolve(agent), RolloutOrder(seed=0), out=store / "runs")
                 assert result.path is not None
                 assert result.state == "scored", (result.reason, (result.path / "output.log").read_text())
                 assert result.exit_code == 0

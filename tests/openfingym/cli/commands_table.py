@@ -464,7 +464,7 @@ COMMANDS: Mapping[str, Command] = {
             "--family questions": (
                 "fails: UsageError: no results: no task of the family questions matches '*', or what matc",
             ),
-            "--out file.jsonl": ("reports.baselines.recorded path=file.jsonl",),
+            "--out file.jsonl": ("results.baselines.recorded path=file.jsonl",),
             "--markdown": ("cli.printable.say text=''",),
             "--json": (".recorded[].success>, 'stale': True, 'skill_shown': <reports.baselines.skills.get>}]",),
         },
@@ -1088,15 +1088,15 @@ COMMANDS: Mapping[str, Command] = {
     "ledger verify": Command(
         "ledger verify",
         {
-            "--since file.jsonl": ("openfingym_verifier.ledger_check.verify_ledger earlier_checkpoint=file.jsonl",),
-            "--state-folder folder": ("openfingym_verifier.ledger_check.verify_ledger path=folder",),
-            "--json": (".verify_ledger.head>, 'root': <openfingym_verifier.ledger_check.verify_ledger.root>}",),
+            "--since file.jsonl": ("openfingym_verifier.audit.ledger.verify_ledger earlier_checkpoint=file.jsonl",),
+            "--state-folder folder": ("openfingym_verifier.audit.ledger.verify_ledger path=folder",),
+            "--json": (".verify_ledger.head>, 'root': <openfingym_verifier.audit.ledger.verify_ledger.root>}",),
         },
     ),
     "image build": Command(
         "image build",
         {
-            "--base zzbase": ("openfingym_runtime.images.ensure_agent_image base='zzbase'",),
+            "--base zzbase": ("openfingym_runtime.docker.images.ensure_agent_image base='zzbase'",),
         },
     ),
     "doctor": Command(

@@ -339,7 +339,7 @@ def test_no_answer_without_skill_is_better_than_the_baseline_on_average(name: st
     "name", ["treasury-forecast-v6", "lob-forecast", "yield-curve-forecast", "equity-trading-live", "cert-fraud"]
 )
 def test_a_verifier_scores_the_package_of_an_instance(name: str, tmp_path: Path) -> None:
-    from openfingym_verifier.truth import load_task as load_truth
+    from openfingym_verifier.scoring.truth import load_task as load_truth
 
     data = data_of(name)
     instance = instance_of(data, "train", 1)

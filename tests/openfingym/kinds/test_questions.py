@@ -19,7 +19,7 @@ from openfingym.packages.build import describe, write_package
 from openfingym.packages.package import BuiltPackage
 from openfingym.questions.answer import read_answer
 from openfingym.task import Task
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 
 TASKS = ("polymarket-forecast", "crypto-forecast-live", "equity-forecast-live", "event-forecast")
 NOW = 1_795_000_000 * 10**9

@@ -21,9 +21,9 @@ from openfingym.kinds import is_live
 from openfingym.metrics.aggregation import relative_loss, relative_weight
 from openfingym.metrics.registry import find_metric
 from openfingym.packages.build import build
-from openfingym.reports.baselines import recorded
-from openfingym_verifier.truth import HiddenTask
-from openfingym_verifier.truth import load_task as load_hidden
+from openfingym.results.baselines import recorded
+from openfingym_verifier.scoring.truth import HiddenTask
+from openfingym_verifier.scoring.truth import load_task as load_hidden
 
 
 @cache

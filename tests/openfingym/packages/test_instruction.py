@@ -13,9 +13,11 @@ from openfingym.machine import Libraries
 from openfingym.packages.build import build
 from openfingym.packages.instruction import OFFERED, told
 from openfingym.packages.package import BuiltPackage
+from openfingym.rollouts.hooks import RolloutHooks
 from openfingym.rollouts.launcher import Launcher
-from openfingym_runtime import images, packages
-from openfingym_runtime.docker import DockerBackend
+from openfingym_runtime import packages
+from openfingym_runtime.docker import images
+from openfingym_runtime.docker.backend import DockerBackend
 from openfingym_runtime.inline import InlineBackend
 from openfingym_runtime.sandbox import SandboxBackend
 
@@ -97,7 +99,7 @@ def test_backends_know_what_they_offer(bare: None, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_library_whose_own_needs_are_not_met_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    from openfingym_runtime.sandbox import elf
+    from openfingym_runtime import elf
 
     monkeypatch.setattr(packages, "distributions", lambda: dict.fromkeys(packages.LIBRARIES))
     monkeypatch.setattr(elf, "find_library", lambda name, folders: None)
@@ -116,7 +118,7 @@ def test_a_program_finds_the_same_text(bare: None, windows: BuiltPackage, backen
     printed: list[bytes] = []
     reader = Agent("reader", "program", READS, trusted=True)
     with Launcher([windows], backend=backend) as launcher:
-        launcher.run(windows, reader, ended=lambda outcome: printed.append(outcome.output))
+        launcher.run(windows, reader, hooks=RolloutHooks(ended=lambda outcome: printed.append(outcome.output)))
     assert printed[0].decode().strip() == windows.read_instruction(BARE).strip()
 
 

@@ -15,7 +15,8 @@ from openfingym.kinds import is_live
 from openfingym.metrics import registry
 from openfingym.metrics.registry import METRICS
 from openfingym.packages.scaffold import new_task
-from openfingym.reports.baselines import BaselineResult, key_of, record, recorded, run_baselines, stale
+from openfingym.reports.baselines import key_of, run_baselines, stale
+from openfingym.results.baselines import BaselineResult, record, recorded
 from openfingym.task import Task
 from tests.openfingym.cli.test_cli import invoke
 

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from openfingym.reports import foreseen as module
-from openfingym.reports.baselines import BaselineResult
 from openfingym.reports.foreseen import foreseen
 from openfingym.reports.statistics import detectable_in_errors
+from openfingym.results.baselines import BaselineResult
 from tests.openfingym.reports.made import OWN_DATA
 
 

@@ -159,14 +159,14 @@ class Boasting:
 
 def test_who_plays_a_series_states_what_runs_in_isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs, nothing = cast("Any", Boasting()), cast("Any", None)
-    of_model = ModelForecaster(resolve("direct"), nothing, nothing, nothing, nothing)
+    of_model = ModelForecaster(resolve("direct"), nothing, nothing, nothing, nothing, nothing)
     for forecaster, expected in (
         (find_program("seasonal"), "none"),
         (ProgramForecaster(theirs), "outside"),
         (theirs, "outside"),
         (CommandForecaster(("true",)), "outside"),
         (of_model, "programs inside"),
-        (ModelForecaster(cast("Any", Boasting()), nothing, nothing, nothing, nothing), "outside"),
+        (ModelForecaster(cast("Any", Boasting()), nothing, nothing, nothing, nothing, nothing), "outside"),
     ):
         if isinstance(forecaster, ModelForecaster) and forecaster is not of_model:
             monkeypatch.setattr(Boasting, "acts", theirs, raising=False)

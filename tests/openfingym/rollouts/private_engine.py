@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from openfingym_runtime.images import agent_image_tag
+from openfingym_runtime.docker.images import agent_image_tag
 from tests.openfingym.rollouts.driving import alive, descendants
 
 PATIENCE_S = 60.0

@@ -16,7 +16,7 @@ from openfingym.machine import Libraries
 from openfingym.packages.package import BuiltPackage
 from openfingym.rollouts.backend import choose, known_backend, lacking
 from openfingym.rollouts.folders import BACKEND
-from openfingym_runtime.docker import DockerBackend
+from openfingym_runtime.docker.backend import DockerBackend
 from openfingym_runtime.sandbox import SandboxBackend
 
 NAIVE = {"tasks": ["treasury-forecast"], "agents": ["naive"], "concurrency": 1}

@@ -27,9 +27,9 @@ from openfingym.rollouts import RolloutSettings, RolloutSpec
 from openfingym.rollouts.backend import BackendChoice
 from openfingym.rollouts.node import ActorSetup, NodeActor
 from openfingym.rollouts.ray import nodes_for_rollouts
-from openfingym_runtime import docker_engine
-from openfingym_runtime.docker import DockerBackend
-from openfingym_runtime.docker_container import OWNER_LABEL
+from openfingym_runtime.docker import engine as docker_engine
+from openfingym_runtime.docker.backend import DockerBackend
+from openfingym_runtime.docker.container import OWNER_LABEL
 from tests.openfingym.rollouts.driving import NAIVE, Cli, descendants, runs
 
 pytestmark = pytest.mark.timeout(900)  # on a busy machine a cluster takes minutes

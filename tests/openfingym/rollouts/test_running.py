@@ -23,7 +23,7 @@ from openfingym.rollouts.bounds import gate_bounds
 from openfingym.rollouts.engine import RunWatcher
 from openfingym.rollouts.preparation import Work
 from openfingym.rollouts.selection import Selection
-from openfingym_verifier.truth import load_task as load_truth
+from openfingym_verifier.scoring.truth import load_task as load_truth
 from tests.openfingym.rollouts.driving import NAIVE, Cli, runs
 
 PLAN = {"tasks": ["treasury-forecast"], "agents": ["naive", "mean"], "seeds": 2, "backend": "inline", "concurrency": 2}

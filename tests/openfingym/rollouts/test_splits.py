@@ -21,7 +21,9 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.reports.runs import find_runs
 from openfingym.results import RolloutResult, read_run
 from openfingym.rollouts import Plan, RunFolder, select
+from openfingym.rollouts.hooks import RolloutHooks
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.rollouts.selection import expand
 from openfingym.verifiers.receipt_check import check_run
 
@@ -48,7 +50,7 @@ def launcher(treasury: BuiltPackage) -> Iterator[Launcher]:
 def trained(launcher: Launcher, treasury: BuiltPackage, tmp_path_factory: pytest.TempPathFactory) -> RolloutResult:
     """A kept rollout of the oracle on an instance."""
     out = tmp_path_factory.mktemp("runs")
-    return launcher.run(treasury, resolve("oracle"), out=out, split="train", instance=3)
+    return launcher.run(treasury, resolve("oracle"), RolloutOrder(split="train", instance=3), out=out)
 
 
 @pytest.fixture
@@ -123,9 +125,8 @@ def test_an_agent_sees_the_instance_and_nothing_else(treasury: BuiltPackage) -> 
             launcher.run(
                 treasury,
                 Agent("looking", "program", LOOKING),
-                split="train",
-                instance=3,
-                ended=lambda outcome: said.append(outcome.output.decode()),
+                RolloutOrder(split="train", instance=3),
+                hooks=RolloutHooks(ended=lambda outcome: said.append(outcome.output.decode())),
             )
         with launcher.instances.hold(treasury, "train", 3) as package:
             shape = (1, *package.contract["window"]["inputs"]["shape"])
@@ -143,7 +144,9 @@ def test_a_group_shares_one_instance_and_nothing_stays(
     with Launcher([treasury], backend="inline") as launcher:
 
         def rollout(seed: int) -> str:
-            return launcher.run(treasury, resolve("naive"), seed=seed, split="train", instance=8).task_digest
+            return launcher.run(
+                treasury, resolve("naive"), RolloutOrder(seed=seed, split="train", instance=8)
+            ).task_digest
 
         with ThreadPoolExecutor(4) as pool:
             assert len(set(pool.map(rollout, range(4)))) == 1
@@ -162,7 +165,7 @@ def test_a_group_shares_one_instance_and_nothing_stays(
 )
 def test_what_cannot_be_run(launcher: Launcher, treasury: BuiltPackage, place: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        launcher.run(treasury, resolve("naive"), **place)  # type: ignore[arg-type]
+        launcher.run(treasury, resolve("naive"), RolloutOrder(**place))  # type: ignore[arg-type]
 
 
 def test_a_plan_of_instances(treasury: BuiltPackage) -> None:

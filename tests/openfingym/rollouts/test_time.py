@@ -18,7 +18,7 @@ from openfingym.results import read_run
 from openfingym.rollouts.launcher import Launcher
 from openfingym.verifiers.client import VerifierClient
 from openfingym.verifiers.stopwatch import Stopwatch
-from openfingym_runtime.upstream import Upstream
+from openfingym_runtime.gate.upstream import Upstream
 from tests.openfingym.reports.made import scored, write
 
 SLOW_S = 0.5

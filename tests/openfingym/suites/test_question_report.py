@@ -22,6 +22,7 @@ from openfingym.reports.questions.sections import _remembered
 from openfingym.reports.report import Report, make_report
 from openfingym.reports.runs import find_runs
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.task import Task
 from openfingym.verifiers import known_logs
 from openfingym_verifier.embedded import EmbeddedVerifier
@@ -63,7 +64,7 @@ def jars(jar_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played
             (package,) = launcher.packages
             for seed, level in enumerate((0.3, 0.8)):
                 program = Agent("script", "program", PROGRAM.replace("LEVEL", str(level)), trusted=True)
-                result = launcher.run(package, program, out=played["runs"], questions="1-10", seed=seed)
+                result = launcher.run(package, program, RolloutOrder(questions="1-10", seed=seed), out=played["runs"])
                 assert result.state == "scored", result.reason
     shutil.copytree(played["runs"], tmp_path / "runs")
     return tmp_path / "runs"
@@ -149,7 +150,9 @@ def test_an_agent_that_calls_a_tool_in_one_question_learns_nothing_of_it(
         monkeypatch.setenv("OPENFINGYM_ADMIN_TOKEN", running.admin_token)
         with Launcher.for_tasks([jar_task], backend="inline", verifier=str(running.uds)) as launcher:
             program = Agent("script", "program", PROGRAM.replace("LEVEL", "0.3"), trusted=True)
-            result = launcher.run(launcher.packages[0], program, out=tmp_path / "strict", questions="1-10")
+            result = launcher.run(
+                launcher.packages[0], program, RolloutOrder(questions="1-10"), out=tmp_path / "strict"
+            )
     assert (result.state, result.policy, result.disclosure) == ("scored", "strict", "full"), result.reason
     report = report_of(tmp_path / "strict")
     assert "rations" in withheld(report)

@@ -20,6 +20,7 @@ from openfingym.reports.runs import find_runs
 from openfingym.results import RolloutResult
 from openfingym.rollouts import Plan, RolloutSpec
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.verifiers.receipt_check import check_run
 
 LAST = """
@@ -51,18 +52,20 @@ def test_a_slice_is_asked_scored_and_reported_as_such(jar_task: Path, tmp_path: 
 
     with Launcher.for_tasks([jar_task], backend="sandbox") as launcher:
         (package,) = launcher.packages
-        part = launcher.run(package, SCRIPT, out=out, questions="3-7")
+        part = launcher.run(package, SCRIPT, RolloutOrder(questions="3-7"), out=out)
         assert part.state == "scored", part.reason
         assert (part.budget, part.submissions_accepted, part.questions, part.slice) == (5, 5, "3-7", "3-7")
         assert f"asked {[FIRST + number for number in range(2, 7)]}" in (part.path / "output.log").read_text()
         assert json.loads((part.path / "config.json").read_text())["questions"] == "3-7"
         assert check_run(part.path).verified["questions"] == "3-7"
         # A baseline that is scored on the same questions is as good as itself, and the truth is perfect.
-        naive = launcher.run(package, resolve("naive"), questions="3-7")
+        naive = launcher.run(package, resolve("naive"), RolloutOrder(questions="3-7"))
         assert naive.relative_total == pytest.approx(1.0)
-        oracle = launcher.run(package, resolve("oracle"), questions="3-7")
+        oracle = launcher.run(package, resolve("oracle"), RolloutOrder(questions="3-7"))
         assert oracle.metrics["mse"] == 0.0
-        told = launcher.run(package, resolve("react"), model=from_function("scripted", model), questions="24-25")
+        told = launcher.run(
+            package, resolve("react"), RolloutOrder(questions="24-25"), model=from_function("scripted", model)
+        )
         assert told.state == "scored", told.reason
         _check_rows(part.path)
         assert [text.split(",")[0] for text in shown] == ["Question 1 of 2", "Question 2 of 2"]
@@ -72,8 +75,8 @@ def test_a_slice_is_asked_scored_and_reported_as_such(jar_task: Path, tmp_path: 
         assert whole.baseline_total != part.baseline_total == naive.baseline_total
         for wrong, said in {"20-26": "1 to 25", "7-3": "backwards", "0-3": "from 1", "ten": "1-10"}.items():
             with pytest.raises(UsageError, match=said):
-                launcher.run(package, SCRIPT, questions=wrong)
-        other = launcher.run(package, SCRIPT, out=tmp_path / "other", questions="1-2")
+                launcher.run(package, SCRIPT, RolloutOrder(questions=wrong))
+        other = launcher.run(package, SCRIPT, RolloutOrder(questions="1-2"), out=tmp_path / "other")
     _check_reports(out, part, whole, other)
 
 

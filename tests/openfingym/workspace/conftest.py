@@ -17,9 +17,9 @@ import pytest
 
 from openfingym.packages.package import BuiltPackage
 from openfingym.workspace import Workspace, open_workspace
-from openfingym_runtime import docker_container
 from openfingym_runtime.backends import select
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.docker import container as docker_container
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_runtime.job import Backend, Limits
 from openfingym_runtime.sandbox.python_view import python_view
 

@@ -22,9 +22,9 @@ from openfingym.packages.package import BuiltPackage
 from openfingym.verifiers.client import RolloutTicket
 from openfingym.workspace import WorkspacePool
 from openfingym.workspace import pool as pool_module
-from openfingym_runtime import docker_container
-from openfingym_runtime.docker import DockerBackend
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.docker import container as docker_container
+from openfingym_runtime.docker.backend import DockerBackend
+from openfingym_runtime.gate.gate import GateKeeper
 
 from .conftest import DOCKER, LIMITS, SANDBOX, containers, verifier
 
@@ -192,7 +192,7 @@ from openfingym.verifiers.client import RolloutTicket
 from openfingym.packages.package import BuiltPackage
 from openfingym.workspace import WorkspacePool
 from openfingym_runtime.backends import select
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_runtime.job import Limits
 
 async def main():
@@ -263,7 +263,7 @@ sys.path[:0] = sys.argv[4:]
 from openfingym.packages.package import BuiltPackage
 from openfingym.workspace.starting import job_of, start
 from openfingym_runtime.backends import select
-from openfingym_runtime.gate import GateKeeper
+from openfingym_runtime.gate.gate import GateKeeper
 from openfingym_runtime.job import Limits
 
 package = BuiltPackage(Path(sys.argv[2]), Path("/nowhere"))

@@ -12,8 +12,8 @@ import pytest
 
 from openfingym.errors import RuntimeFailureError, UsageError
 from openfingym.workspace import FolderEntry, WorkspaceError, open_workspace
-from openfingym_runtime import docker_container
 from openfingym_runtime.backends import select
+from openfingym_runtime.docker import container as docker_container
 from openfingym_runtime.sandbox.inside import landlock
 
 from .conftest import DOCKER, LIMITS, SANDBOX, Open, verifier

@@ -15,7 +15,7 @@ from openfingym.digests import canonical_json
 from openfingym.questions import Question
 from openfingym.questions.question import DAY_NS
 from openfingym.questions.scoring import scores
-from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.ledger.ledger import Ledger
 from scripts.simulated_season import QUESTION_COLUMNS
 
 SERIES = "season"

@@ -13,7 +13,7 @@ from openfingym_verifier.questions.reading import clocks_of
 
 if TYPE_CHECKING:
     from openfingym.questions import Question
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger.ledger import Ledger
 
 MOST_LOOKED_AT = 100_000
 """Number of newest entries of the log whose times are looked at."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openfingym.questions import Question
-    from openfingym_verifier.writer import Transaction
+    from openfingym_verifier.ledger.writer import Transaction
 
 
 def forecast_digest(salt: str, answer: str) -> str:

@@ -11,9 +11,9 @@ from openfingym_verifier.bucket import Bucket, Rate, take
 from openfingym_verifier.problems import Problem
 
 if TYPE_CHECKING:
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger.ledger import Ledger
+    from openfingym_verifier.ledger.writer import Transaction
     from openfingym_verifier.principals import Caller
-    from openfingym_verifier.writer import Transaction
 
 RATE = Rate(per_second=2.0, burst=5000)
 """Rate limit on the forecasts of a participant, each of which takes room on the disk for ever: a few hundred megabytes

@@ -11,7 +11,7 @@ from openfingym_verifier.questions.recorded import RecordedTruths
 
 if TYPE_CHECKING:
     from openfingym.questions import Provider
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger.ledger import Ledger
 
 
 class Providers:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from openfingym.digests import canonical_json
 from openfingym.questions import Question, utc_text
 from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.questions.schema import NEVER
+from openfingym_verifier.ledger.question_schema import NEVER
 
 if TYPE_CHECKING:
     import sqlite3

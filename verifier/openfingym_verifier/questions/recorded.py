@@ -15,7 +15,7 @@ from openfingym.questions.scoring import check_truth
 
 if TYPE_CHECKING:
     from openfingym.questions import Question
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger.ledger import Ledger
 
 LONGEST_RECORD = 16 * 1024
 """Largest number of bytes of a recorded truth, with its source and reference."""

@@ -25,10 +25,10 @@ from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from openfingym.questions import Provider, Question
+    from openfingym_verifier.ledger.writer import LedgerWriter
     from openfingym_verifier.questions.clocks import Clocks
     from openfingym_verifier.questions.providers import Providers
     from openfingym_verifier.questions.reading import LedgerQuestion
-    from openfingym_verifier.writer import LedgerWriter
 
 FRESH_S = 5.0
 """Seconds for which what a market showed is taken for what it shows."""

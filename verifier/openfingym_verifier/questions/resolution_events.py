@@ -13,7 +13,7 @@ from openfingym.digests import canonical_json, sha256_of_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openfingym_verifier.writer import Transaction
+    from openfingym_verifier.ledger.writer import Transaction
 
 
 @dataclass(frozen=True)

@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING, Literal
 from openfingym.errors import OpenFinGymError
 from openfingym.questions import Question
 from openfingym.questions.question import REAL_CLOCK
+from openfingym_verifier.ledger.question_schema import NEVER
+from openfingym_verifier.ledger.writer import HEAVY_BYTES
 from openfingym_verifier.questions.asking import LONGEST_REASON, DueQuestion, ask, plain, resolution
 from openfingym_verifier.questions.reading import question_of
 from openfingym_verifier.questions.resolution_events import Postponed, Resolvable, Resolved, Revised
-from openfingym_verifier.questions.schema import NEVER
 from openfingym_verifier.questions.unscored import next_scores
 from openfingym_verifier.threads import in_threads
-from openfingym_verifier.writer import HEAVY_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from openfingym.questions import ProviderAnswer
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger.ledger import Ledger
+    from openfingym_verifier.ledger.writer import Transaction
     from openfingym_verifier.questions.asking import DueAnswer
     from openfingym_verifier.questions.clocks import Clocks
     from openfingym_verifier.questions.providers import Providers
     from openfingym_verifier.questions.resolution_events import Resolution
-    from openfingym_verifier.writer import Transaction
 
 VOID_AFTER_S = 14 * 86_400.0
 """How long after its evaluation time a question is void without a truth (Li et al. 2026, section 3.1)."""

@@ -11,7 +11,7 @@ from openfingym.errors import DataError, OpenFinGymError, SubmissionError, Usage
 from openfingym.questions import Question
 from openfingym.questions.answer import read_answer
 from openfingym.questions.question import REAL_CLOCK
-from openfingym_verifier.intake import refusal
+from openfingym_verifier.ledger.storage import EVENT_BYTES
 from openfingym_verifier.problems import Problem
 from openfingym_verifier.questions import reading
 from openfingym_verifier.questions.clocks import Clocks
@@ -29,18 +29,18 @@ from openfingym_verifier.questions.providers import Providers
 from openfingym_verifier.questions.recorded import record
 from openfingym_verifier.questions.references import References
 from openfingym_verifier.questions.resolving import Resolver
-from openfingym_verifier.storage import EVENT_BYTES
+from openfingym_verifier.submissions.intake import refusal
 from openfingym_verifier.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from openfingym.questions.answer import Answer
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger.ledger import Ledger
+    from openfingym_verifier.ledger.storage import Storage
+    from openfingym_verifier.ledger.writer import Transaction
     from openfingym_verifier.principals import Caller
     from openfingym_verifier.questions.reading import LedgerQuestion
-    from openfingym_verifier.storage import Storage
-    from openfingym_verifier.writer import Transaction
 
 MOST_KNOWN = 16_384
 """Largest number of questions that are kept in memory."""

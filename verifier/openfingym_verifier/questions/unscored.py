@@ -18,7 +18,7 @@ from openfingym_verifier.questions.resolution_events import ForecastScore, Forec
 if TYPE_CHECKING:
     import sqlite3
 
-    from openfingym_verifier.ledger import Ledger
+    from openfingym_verifier.ledger.ledger import Ledger
 
 MOST = 1000
 """Largest number of forecasts that are scored at once."""

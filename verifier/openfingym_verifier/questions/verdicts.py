@@ -16,10 +16,10 @@ from openfingym_verifier.questions.resolving import Pass, recheck
 
 if TYPE_CHECKING:
     from openfingym.questions.provider import Truth
+    from openfingym_verifier.ledger.writer import Transaction
     from openfingym_verifier.questions.clocks import Clocks
     from openfingym_verifier.questions.reading import LedgerQuestion
     from openfingym_verifier.questions.resolving import Resolver
-    from openfingym_verifier.writer import Transaction
 
 MANUAL = "manual"
 """Name of the provider whose questions a person decides."""

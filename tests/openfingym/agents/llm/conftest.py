@@ -14,14 +14,15 @@ import pytest
 from openfingym.agents import Agent, resolve
 from openfingym.agents.llm import ModelAgent
 from openfingym.agents.llm.conversation_runner import ConversationRunner
-from openfingym.agents.llm.launching import ModelSetup, RolloutResources, play_rollout, with_defaults
+from openfingym.agents.llm.launching import play_rollout, with_defaults
 from openfingym.agents.llm.playing import PlayedConversation
+from openfingym.agents.llm.setup import ModelSetup
 from openfingym.catalog import load_task
 from openfingym.models import Allowance, LanguageModel, ModelSpec
 from openfingym.models.prices import PriceTable
 from openfingym.packages.build import build
 from openfingym.results import RolloutResult
-from openfingym.rollouts.bounds import limits_of
+from openfingym.rollouts.hooks import RolloutHooks
 from openfingym.rollouts.launcher import Launcher
 from openfingym.trajectory import RolloutRecord, read_rollout
 
@@ -77,13 +78,19 @@ def contained(store_home: Path) -> Iterator[Launcher]:
 
 def player(launcher: Launcher, out: Path) -> Play:
     def play(
-        agent: str | Agent | ModelAgent, model: str | ModelSpec | None = None, kind: str = "forecast", **options: object
+        agent: str | Agent | ModelAgent,
+        model: str | ModelSpec | None = None,
+        kind: str = "forecast",
+        *,
+        allowance: Allowance | None = None,
+        cancel: threading.Event | None = None,
     ) -> Left:
         package = next(package for package in launcher.packages if package.manifest.name == TASKS[kind])
         if not isinstance(agent, str | Agent):
             agent = Agent("own", "command" if model is None else "model", acts=agent)
         spec = ModelSpec.parse(f"stand-in/{model}") if isinstance(model, str) else model
-        result = launcher.run(package, resolve(agent), model=spec, out=out, **options)  # type: ignore[arg-type]
+        hooks = RolloutHooks(cancel=cancel)
+        result = launcher.run(package, resolve(agent), model=spec, allowance=allowance, out=out, hooks=hooks)
         assert result.path is not None
         return Left(result, read_rollout(result.path / "trajectory.json"), result.path)
 
@@ -108,10 +115,7 @@ def talk(sandboxed: Launcher) -> Callable[..., PlayedConversation]:
         backend = sandboxed._parts.backend_for(resolved)
         assert resolved.acts is not None
         assert backend is not None
-        gates, limited = sandboxed._parts.gate_keeper(line), limits_of(package)
-        resources = RolloutResources(
-            sandboxed._parts.conversations(), line.client, gates, backend, limited, 1 << 20, 100
-        )
+        resources = sandboxed._resources(backend, line.client, line, package)
         allowance = with_defaults(Allowance(**limits), package)  # type: ignore[arg-type]
         setup = ModelSetup(resolved.acts, None, model, allowance, PriceTable({}))
         return play_rollout(resources, package, setup, ticket, seed=0, cancel=threading.Event())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openfingym.reports.forecasts import ForecastReport, forecast_report
-from openfingym_verifier.ledger import Ledger
+from openfingym_verifier.ledger.ledger import Ledger
 from scripts.simulated_season import DAY_NS, FIRST, QUESTION_COLUMNS
 
 

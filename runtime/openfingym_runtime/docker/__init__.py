@@ -1,0 +1,1 @@
+"""The backend `docker`: containers, the agent image and its engine."""

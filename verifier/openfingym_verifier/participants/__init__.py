@@ -1,0 +1,1 @@
+"""Participants: who they are, their keys, and the tokens of their rollouts."""

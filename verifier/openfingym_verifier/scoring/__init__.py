@@ -1,0 +1,1 @@
+"""Tasks with their labels, and scores of arrays: in this process or in workers."""
