@@ -215,7 +215,8 @@ def cut(
         horizon: number of target rows of a window, directly after the inputs.
         lead: number of rows before the inputs that a window needs too, because something is computed from them.
         scaled: bool[d], True for the channels that are scaled; None for all.
-        tiled: whether hidden windows share no row with each other, since their inputs are shown at once.
+        tiled: whether hidden windows share no row with each other, since their inputs are shown at once. The rows
+            before a window may be the last ones of the window before it, as a return rests on the price before it.
 
     Raises:
         TaskError: a block is too short for one window; says how many rows would do.
@@ -230,7 +231,7 @@ def cut(
     ready = values if split.scaling == "none" else (values - mean) / scale
     # Training windows may overlap. Hidden ones advance by what they ask for where they are shown one after the other.
     train_starts = np.arange(train.start, train.stop - length + 1, split.train_stride) + lead
-    stride = length if tiled else hidden_stride(split, horizon)
+    stride = lookback + horizon if tiled else hidden_stride(split, horizon)
     public_starts = np.arange(public.start, public.stop - length + 1, stride) + lead
     private_starts = np.arange(private.start, private.stop - length + 1, stride) + lead
     test_starts = np.concatenate([public_starts, private_starts])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field, model_validator
 
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds.forging import Forging
 from openfingym.kinds.gaussian import gaussian_windows
 from openfingym.kinds.generation_brief import brief_of_generation, rules_on_copies
+from openfingym.kinds.generation_contract import GenerationContract, generation_contract
 from openfingym.kinds.kind import Kind
 from openfingym.kinds.material import Array, Blocks, Brief, Fold, Material, Reader, metric_options
 from openfingym.kinds.own_tables import start_from_values
@@ -28,8 +28,6 @@ from openfingym.kinds.pictures import paths
 from openfingym.kinds.skillless.generation import skillless
 from openfingym.kinds.start import Given, Start
 from openfingym.kinds.walk import hidden_until_due, require_sendable
-from openfingym.metrics.semantics import ValueSemantics
-from openfingym.task.contracts import Contract, Family, Fraction, PositiveInt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from openfingym.kinds.plots.plot import Plot
     from openfingym.metrics.resampling import Resampling
     from openfingym.task import DataKind, Spec, Task
+    from openfingym.task.contracts import Contract
 
 AXES = ("window", "row", "channel")
 """Axes of an array of windows."""
@@ -48,45 +47,6 @@ FEWEST_IN_GROUP = 20
 """Fewest windows of a group that is scored on its own: with fewer, a classifier learns nothing."""
 TRAIN_SAMPLE = 10_000
 """Number of training windows that metrics about copies compare with."""
-
-
-class GenerationContract(Contract):
-    """Windows drawn from the distribution of the training windows.
-
-    Without a context, a submission is [samples, horizon, channels], and the whole of it is compared with either fold.
-    With a context it is [contexts, futures, horizon, channels], and each context belongs to one fold. Contexts with
-    times are walked through in their order.
-    """
-
-    family: ClassVar[Family] = "generation"
-    baseline: ClassVar[str] = "gaussian"
-    has_split: ClassVar[bool | None] = None
-    has_period: ClassVar[bool] = True
-    from_start: ClassVar[bool] = True
-
-    kind: Literal["generation"]
-    lookback: Annotated[int, Field(ge=0)] = 0
-    """Rows of context; 0 for unconditional generation."""
-    horizon: PositiveInt
-    """Rows to generate."""
-    futures: PositiveInt = 1
-    """Futures to generate for each context, K of the paper; 1 without a context."""
-    dated: bool = False
-    """Whether contexts have times, so that each is shown after the futures of those before it were drawn: true of all
-    that are cut from a panel. Those of a process set are independent of each other, and are shown at once."""
-    value_semantics: ValueSemantics
-    """What the values are: returns, prices, yields, volatilities, or a mixture."""
-    max_memorised: Fraction = 0.1
-    """Largest share of generated windows that may be copies of training windows, beyond the share among real windows
-    that were held out; an answer with more is refused."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.lookback == 0 and self.futures != 1:
-            raise ValueError("futures needs a context: set lookback, or leave futures out")
-        if self.lookback == 0 and self.dated:
-            raise ValueError("dated is said of contexts: set lookback, or leave dated out")
-        return self
 
 
 START = Start(
@@ -147,7 +107,7 @@ class GenerationKind(Kind):
 
     def load(self, task: Task) -> Paths:
         """The windows to train on, and those of both folds."""
-        return paths_of(task, _contract(task.spec.contract))
+        return paths_of(task, generation_contract(task.spec.contract))
 
     def oddities(self, task: Task) -> tuple[str, ...]:
         """What is odd about the panel that windows are cut from."""
@@ -161,7 +121,7 @@ class GenerationKind(Kind):
         """The same training windows, with those of both folds drawn anew."""
         from openfingym.data import recipe
 
-        known, contract = process_of(task), _contract(task.spec.contract)
+        known, contract = process_of(task), generation_contract(task.spec.contract)
         if known is not None:
             return from_process(task, contract, known, seed)
         lost = recipe.rows_lost(contract.value_semantics)
@@ -178,7 +138,7 @@ class GenerationKind(Kind):
 
     def shape(self, task: Task, source: Paths) -> Material:
         """Divide windows into contexts and futures; without a context, the contexts have no rows."""
-        contract = _contract(task.spec.contract)
+        contract = generation_contract(task.spec.contract)
         lookback, length, width = contract.lookback, contract.lookback + contract.horizon, len(source.channels)
         if source.public.shape[1:] != (length, width):
             raise TaskError(
@@ -229,21 +189,21 @@ class GenerationKind(Kind):
 
     def walks(self, contract: Contract) -> bool:
         """Whether contexts have times."""
-        return _contract(contract).dated
+        return generation_contract(contract).dated
 
     def due(self, contract: Contract, read: Reader) -> Array:
         """The time of the last row of each context, after which its futures are to be drawn."""
-        return np.asarray(read("test_times"))[:, _contract(contract).lookback - 1]
+        return np.asarray(read("test_times"))[:, generation_contract(contract).lookback - 1]
 
     def instance(self, data: TrainingData, split: InstanceSplit, generator: np.random.Generator) -> Instance:
         """An instance on some of the training windows; see :mod:`openfingym.kinds.generation_instances`."""
         from openfingym.kinds.generation_instances import generation_instance
 
-        return generation_instance(data, _contract(data.task.spec.contract), split, generator)
+        return generation_instance(data, generation_contract(data.task.spec.contract), split, generator)
 
     def scramble(self, task: Task, source: Paths, generator: np.random.Generator) -> Paths:
         """The same training windows and contexts, with everything hidden replaced by noise."""
-        lookback = _contract(task.spec.contract).lookback
+        lookback = generation_contract(task.spec.contract).lookback
 
         def noise(windows: NDArray[np.float64]) -> NDArray[np.float64]:
             out = windows.copy()
@@ -278,7 +238,7 @@ class GenerationKind(Kind):
         from openfingym.metrics import Truth, find_metric
         from openfingym.metrics.copying import copy_reference
 
-        contract = _contract(spec.contract)
+        contract = generation_contract(spec.contract)
         real = np.asarray(hidden["real"], dtype=np.float64)
         train = read("train_targets")
         # Public windows alone are the ones held out: whether an answer is refused must tell nothing of private ones.
@@ -314,9 +274,9 @@ class GenerationKind(Kind):
         """
         from openfingym.metrics.copying import CopyReference, examine
 
-        if _contract(contract).dated and len(values) == 1:
+        if generation_contract(contract).dated and len(values) == 1:
             return
-        limit = _contract(contract).max_memorised
+        limit = generation_contract(contract).max_memorised
         flat = values.reshape(-1, *values.shape[-2:])
         reference = CopyReference(**{field.name: fold.known[f"copy_{field.name}"] for field in fields(CopyReference)})
         report = examine(reference, flat, seed=fold.truth.seed)
@@ -333,7 +293,7 @@ class GenerationKind(Kind):
     def answer(self, contract: Contract, fold: Fold, values: NDArray[np.float64]) -> Mapping[str, Array]:
         """The generated windows: whole paths (``fake``), futures alone, and futures by context."""
         flat = values.reshape(-1, *values.shape[-2:])
-        own = _contract(contract)
+        own = generation_contract(contract)
         if not own.lookback:
             return {"fake": values}
         contexts = np.repeat(fold.known["contexts"], own.futures, axis=0)
@@ -384,7 +344,11 @@ class GenerationKind(Kind):
 
     def baselines(self, spec: Spec) -> frozenset[str]:
         """Names of the programs that draw windows; a GARCH model fits returns and prices only."""
-        garch = {"garch-sim"} if _contract(spec.contract).value_semantics in {"log_return", "price_level"} else set()
+        garch = (
+            {"garch-sim"}
+            if generation_contract(spec.contract).value_semantics in {"log_return", "price_level"}
+            else set()
+        )
         return frozenset({"bootstrap", "copula"} | garch)
 
     def plots(
@@ -397,7 +361,7 @@ class GenerationKind(Kind):
 
     def rules(self, contract: Contract) -> str:
         """What counts as a copy of training windows."""
-        return rules_on_copies(_contract(contract))
+        return rules_on_copies(generation_contract(contract))
 
     def pictures(self, contract: Contract, answer: AgentAnswer) -> tuple[Picture, ...]:
         """Generated paths beside windows of training."""
@@ -406,12 +370,7 @@ class GenerationKind(Kind):
 
     def brief(self, task: Task, material: Material) -> Brief:
         """What an agent is told of the task, in numbers."""
-        return brief_of_generation(task, _contract(task.spec.contract), material)
-
-
-def _contract(contract: Contract) -> GenerationContract:
-    assert isinstance(contract, GenerationContract)
-    return contract
+        return brief_of_generation(task, generation_contract(task.spec.contract), material)
 
 
 def _part(train: Blocks | NDArray[np.float64], rows: slice) -> Blocks | NDArray[np.float64]:

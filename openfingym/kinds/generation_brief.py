@@ -8,7 +8,7 @@ from openfingym.kinds.material import Brief
 from openfingym.kinds.walk import walk_usage
 
 if TYPE_CHECKING:
-    from openfingym.kinds.generation import GenerationContract
+    from openfingym.kinds.generation_contract import GenerationContract
     from openfingym.kinds.material import Material
     from openfingym.task import Task
 

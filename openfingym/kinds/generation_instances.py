@@ -21,7 +21,7 @@ from openfingym.kinds.walk import hidden_until_due
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from openfingym.kinds.generation import GenerationContract
+    from openfingym.kinds.generation_contract import GenerationContract
     from openfingym.kinds.instances import InstanceSplit, TrainingData
 
 AXES = ("window", "row", "channel")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openfingym.data import DatasetInfo, Panel
     from openfingym.data.processes.sets import ProcessSet
     from openfingym.data.recipe import Windows
-    from openfingym.kinds.generation import GenerationContract
+    from openfingym.kinds.generation_contract import GenerationContract
     from openfingym.task import Task
 
 
@@ -156,7 +156,8 @@ def from_panel(task: Task, contract: GenerationContract, panel: Panel) -> Paths:
             key="contract.dated",
         )
     times, values = recipe.to_values(panel, contract.value_semantics)
-    # Each window is divided by the row before it, which then belongs to the window (`lead`), so that no two share it.
+    # Each window is divided by the row before it, which lies in the same block (`lead`): the last one of the window
+    # before it, as the first return of a window rests on the last price of the one before.
     anchored = split.scaling == "start"
     windows = recipe.cut(
         values,

@@ -14,7 +14,7 @@ from openfingym.catalog import load_task
 from openfingym.data.processes import process_sets, stream_paths
 from openfingym.errors import SubmissionError, TaskError
 from openfingym.kinds import generation, kind_of, nodes
-from openfingym.kinds.generation import GenerationContract
+from openfingym.kinds.generation_contract import GenerationContract
 from openfingym.kinds.panels import panel_of
 from openfingym.metrics import find_metric
 from openfingym.metrics.classification import auroc

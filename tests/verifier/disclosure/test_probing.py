@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from openfingym.kinds import kind_named
-from openfingym.kinds.generation import GenerationContract
+from openfingym.kinds.generation_contract import GenerationContract
 from openfingym.kinds.nodes import NodesContract
 from openfingym.packages.package import BuiltPackage
 from openfingym.task.contracts import Contract
