@@ -193,8 +193,8 @@ def clipped(rows: Floats) -> Floats:
 
 def _means(rows: Floats) -> Floats:
     """The mean of each row, float64[k, 1], in a third of the time of :func:`numpy.mean` where rows are short."""
-    sums: Floats = np.add.reduce(rows, axis=1, keepdims=True)
-    return sums / rows.shape[1]
+    means: Floats = np.add.reduce(rows, axis=1, keepdims=True) / rows.shape[1]
+    return means
 
 
 def _filtered(rows: Floats, lags: tuple[int, ...], weights: tuple[float, ...]) -> Floats:
