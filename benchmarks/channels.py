@@ -15,11 +15,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from size import sized
+
 from openfingym_runtime.backends import select
 from openfingym_runtime.job import Job, Limits
 from tests.adversarial import signals
 
-BITS = 200
+BITS = sized(200, 8)
 LIMITS = Limits(timeout_s=300, memory_mb=512, cpus=1, pids=64, storage_mb=16, output_bytes=1 << 18)
 
 
@@ -46,7 +48,7 @@ def measure(kind: str, channel: signals.Channel) -> None:
 
 
 def main() -> None:
-    kinds = sys.argv[1:2] or ["docker", "cold", "warm"]
+    kinds = sys.argv[1:2] or sized(["docker", "cold", "warm"], ["cold"])
     names = sys.argv[2].split(",") if len(sys.argv) > 2 else None
     for kind in kinds:
         for channel in (*signals.CLOSED, *signals.CLOSED_IN_SANDBOX, *signals.KNOWN):

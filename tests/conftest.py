@@ -46,10 +46,20 @@ from tests.warm_verifiers import WarmVerifiers
 HARBOR = "harbor==0.24.0"
 LONGEST = {
     Path(__file__).parent / name
-    for name in ("test_end_to_end.py", "verifier/rollouts/test_deferred_real.py", "verifier/scoring/test_workers.py")
+    for name in (
+        "adversarial/test_recorded_tapes.py",
+        "adversarial/test_signals.py",
+        "openfingym/agents/test_forecasts.py",
+        "openfingym/leaks/test_traces.py",
+        "openfingym/packages/test_tapes.py",
+        "test_benchmarks.py",
+        "test_end_to_end.py",
+        "verifier/rollouts/test_deferred_real.py",
+        "verifier/scoring/test_workers.py",
+    )
 }
-"""Files of minutes each on a busy machine, most of it waiting, that would be among the last: alone at the end, they
-would keep one process while the others have nothing to do."""
+"""Files of minutes each on a busy machine: at the end, one alone would keep one process while the others have nothing
+to do."""
 
 sys.dont_write_bytecode = False  # as above, of this process: what pytest makes of the tests is kept too
 # A shell has what it starts in the background ignore the interrupt, and so would every program that a test starts.

@@ -12,7 +12,7 @@ import pytest
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 RUN = FOLDER / "run.py"
 IN_CONTAINERS = {"rollout", "workspace"}
-ISOLATED = {"desk", "mirai_hindsight", "rewards", "turns"}
+ISOLATED = {"channels", "desk", "mirai_hindsight", "rewards", "turns"}
 MODULES = {"metric_peers", "run", "size", "trading_peers"}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob("*.py")} - MODULES)
 

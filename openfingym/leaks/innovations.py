@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,10 +85,21 @@ class Filter:
     def across(self, left: Floats) -> Floats:
         """What other channels leave of what is left of each."""
         flat = left.reshape(-1, left.shape[2])
-        out = np.stack(
-            [flat[:, channel] - weights @ _near(flat, channel) for channel, weights in enumerate(self.beside)], axis=1
-        )
+        now, earlier = self._matrices
+        out = flat - flat @ now
+        out[1:] -= flat[:-1] @ earlier
         return np.where(self.new[:, :, None], out.reshape(left.shape), 0.0)
+
+    @cached_property
+    def _matrices(self) -> tuple[Floats, Floats]:
+        """``beside`` as matrices: weights of each channel (rows) for every one, at the same time and the one before."""
+        d = len(self.beside)
+        now, earlier = np.zeros((d, d)), np.zeros((d, d))
+        for channel, weights in enumerate(self.beside):
+            low = max(channel - NEIGHBOURS, 0)
+            now[low:channel, channel] = weights[: channel - low]
+            earlier[low : channel + NEIGHBOURS, channel] = weights[channel - low :]
+        return now, earlier
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,16 +178,23 @@ def targets(truths: Mapping[str, NDArray[np.generic]], folds: Sequence[int] = ()
 def clipped(rows: Floats) -> Floats:
     """Rows less their mean, cut at ``CLIP`` of their usual size, and of mean square 1; zero where a row is constant."""
     # What is far away, such as the lines of another part of a text, would make all else small.
-    low, high = np.sort(rows, axis=1)[:, [rows.shape[1] // 10, -1 - rows.shape[1] // 10], None].swapaxes(0, 1)
-    near = np.where(high > low, np.clip(rows, low, high), rows)
-    centred = near - near.mean(axis=1, keepdims=True)
-    size = np.sqrt((centred**2).mean(axis=1, keepdims=True))
-    cut = np.clip(centred, -CLIP * size, CLIP * size)
-    cut -= cut.mean(axis=1, keepdims=True)
-    scale = np.sqrt((cut**2).mean(axis=1, keepdims=True))
+    tenths = [rows.shape[1] // 10, rows.shape[1] - 1 - rows.shape[1] // 10]
+    low, high = np.partition(rows, tenths, axis=1)[:, tenths, None].swapaxes(0, 1)
+    centred = np.where(high > low, np.minimum(np.maximum(rows, low), high), rows)
+    centred -= _means(centred)
+    most = CLIP * np.sqrt(_means(centred**2))
+    cut = np.minimum(np.maximum(centred, -most), most)
+    cut -= _means(cut)
+    scale = np.sqrt(_means(cut**2))
     level = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     out: Floats = np.divide(cut, scale, out=np.zeros_like(cut), where=scale > 1e-9 * level)
     return out
+
+
+def _means(rows: Floats) -> Floats:
+    """The mean of each row, float64[k, 1], in a third of the time of :func:`numpy.mean` where rows are short."""
+    means: Floats = np.add.reduce(rows, axis=1, keepdims=True) / rows.shape[1]
+    return means
 
 
 def _filtered(rows: Floats, lags: tuple[int, ...], weights: tuple[float, ...]) -> Floats:

@@ -44,7 +44,7 @@ from tests.sweeps import fixed_part
 ROLLOUTS = int(os.environ.get("OPENFINGYM_ATTACK_ROLLOUTS", "40"))
 """How many an attack has; the figures in docs/trust.md are of 1,000."""
 FLAGGED_WITHIN = 20
-RELEASE_ROLLOUTS = 200
+RELEASE_ROLLOUTS = 60
 MOST = 0.01
 """Gain over the baseline that an attack must stay below."""
 
@@ -151,7 +151,7 @@ def test_feedback_on_the_public_fold_says_nothing_of_the_private_one(attacked: A
     public = attacks.HadamardPatterns(task.grader.baseline, task.grader.public.rows, size=0.05)
     history: list[Told] = []
     with attacked.participant("public-reader") as client:
-        while len(history) < 2 * (STRICT.public_disclosures or 0):
+        while len(history) < (STRICT.public_disclosures or 0) + 20:
             ticket = client.create_rollout(task.name)
             for _ in range(task.spec.verification.budget):
                 values = public.next_submission(history)

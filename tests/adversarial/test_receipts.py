@@ -45,13 +45,14 @@ from openfingym.verifiers.receipt_check import PROVEN, check_run
 from openfingym_verifier.audit import log
 from openfingym_verifier.embedded import EmbeddedVerifier
 from tests.answering import give, practise
+from tests.sweeps import ALL
 from tests.verifier.conftest import make_package
 
 TASK = "treasury-forecast"
 ARRAY = "tiny"
 """A task that is answered in one array, as often as it has a budget."""
-RECEIPTS, CHECKPOINTS, ROWS, FILES = 4500, 3000, 1900, 600
-"""Random changes of each: 10,000 together."""
+RECEIPTS, CHECKPOINTS, VALUES, FILES = 4500, 3000, 50 if ALL else 10, 600
+"""Random changes of each: 10,000 together with ``OPENFINGYM_ALL``. Of a ledger so many of each column."""
 RATIONING = {
     "rollouts": {"last_refusal", "bucket_tokens", "bucket_ns", "hidden_digest", "instruments"},
     "submissions": {"id", "idempotency_key", "body_digest"},
@@ -183,25 +184,24 @@ def ledger(scene: Scene) -> Iterator[sqlite3.Connection]:
         yield memory
 
 
-def cells(connection: sqlite3.Connection) -> list[tuple[str, int, str, str]]:
-    """Table, row, column and type of every value of the ledger that the log speaks for."""
-    found = []
+def cells(connection: sqlite3.Connection) -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
+    """Each table and column of the ledger that the log speaks for, with row and type of its values."""
     for table in ("log", "rollouts", "submissions", "payloads", "participants", "seasons"):
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         for column in columns:
             if column not in RATIONING.get(table, ()):
                 query = f"SELECT rowid, typeof({column}) FROM {table} WHERE {column} IS NOT NULL"
-                found += [(table, rowid, column, kind) for rowid, kind in connection.execute(query)]
-    return found
+                if values := connection.execute(query).fetchall():
+                    yield table, column, values
 
 
 def test_any_byte_of_a_ledgers_rows(ledger: sqlite3.Connection) -> None:
     rng = np.random.default_rng(4)
     database = sqlite_utils.Database(ledger, recursive_triggers=False, execute_plugins=False)
     log._verify(database, None, None)
-    every = cells(ledger)
-    for _ in range(ROWS):
-        table, rowid, column, kind = every[int(rng.integers(len(every)))]
+    columns = list(cells(ledger))
+    for table, column, values in columns * VALUES:
+        rowid, kind = values[int(rng.integers(len(values)))]
         (value,) = ledger.execute(f"SELECT CAST({column} AS BLOB) FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
         if not value:
             continue

@@ -19,10 +19,11 @@ import pytest
 from openfingym_runtime.backends import select
 from openfingym_runtime.job import Job, Limits
 from openfingym_runtime.sandbox.forkserver import VARIABLE
+from tests.sweeps import ALL
 
 from . import signals
 
-BITS = 200
+BITS = 200 if ALL else 60
 LIMITS = Limits(timeout_s=120, memory_mb=512, cpus=1, pids=64, storage_mb=16, output_bytes=1 << 18)
 STARTS = [
     pytest.param("docker", marks=pytest.mark.docker),

@@ -21,7 +21,7 @@ from openfingym.leaks.traces import text_traces
 from openfingym.packages.build import build
 from tests.openfingym.leaks.planted_kinds import DEVELOPED, KEPT
 from tests.openfingym.leaks.planted_packages import KINDS as PACKAGES
-from tests.sweeps import sweep
+from tests.sweeps import ALL, fixed_part, sweep
 
 Floats = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[3]
@@ -116,7 +116,7 @@ SIMULATED: tuple[Callable[[np.random.Generator], Floats], ...] = (
 )
 
 
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(20) if ALL else fixed_part(range(20), 3))
 def test_what_authors_write_tells_nothing_of_simulated_values(part: int) -> None:
     for number, folder in enumerate(sorted((ROOT / "tasks").iterdir())[part::20]):
         values = SIMULATED[(part + number) % len(SIMULATED)](np.random.default_rng([part, number]))

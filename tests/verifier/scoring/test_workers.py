@@ -423,7 +423,7 @@ def test_workers_do_not_outlive_their_verifier(
 def test_a_heavy_task_delays_neither_start_nor_listing(
     serve: Any, generation: Callable[..., BuiltPackage], tmp_path: Path
 ) -> None:
-    slow = generation(tmp_path, "slow-windows", rows=6000, metrics=("sig_mmd",))
+    slow = generation(tmp_path, "slow-windows", rows=4000, metrics=("sig_mmd",))
     task = load_task(slow)
     begin = time.perf_counter()
     expected = task.grader.baseline_score()
