@@ -29,6 +29,8 @@ TAKEN = (8, 12, 16)
 
 def array_traces(array: NDArray[np.generic]) -> Iterator[Traces]:
     """Every trace of an array."""
+    if array.size < FEWEST:
+        return
     rows = array.reshape(len(array), -1) if array.ndim > 1 else array.reshape(-1, 1)
     yield from _low(rows[: -(-NUMBERS // max(rows.shape[1], 1))].reshape(-1)[:NUMBERS], "numbers")
     for column in range(rows.shape[1] if 1 < rows.shape[1] <= COLUMNS else 0):

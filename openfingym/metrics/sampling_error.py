@@ -181,8 +181,7 @@ def _log_sample(rules: Rules, score: Score, baseline: Score, own: Replicates, th
         # Small replicates have another level, so their spread is taken as it is and set in relation to the level of the
         # fold.
         whole, reference = (float(relative_losses(name, np.array(side.metrics[name]))) for side in (score, baseline))
-        # A ratio that is held at a bound does not move with the data.
-        held = reference <= 0.0 or not SMALLEST_RATIO < whole / reference < LARGEST_RATIO
+        held = _held(whole, reference)
         logs.append(np.zeros_like(loss) if held else weight * (loss / whole - base / reference))
     values = np.sum(logs, axis=0) / math.fsum(weights.values())
     sample = RelativeSample(values, own.scale, own.freedom, own.units)
@@ -190,13 +189,21 @@ def _log_sample(rules: Rules, score: Score, baseline: Score, own: Replicates, th
         return sample
     # What the answer gains on the baseline where both know nothing, beside the baseline's loss: if that varies more, an
     # answer as good as the baseline does.
-    gained = [
-        weight * (relative_losses(name, own.dealt[name]) - relative_losses(name, theirs.dealt[name])) / reference
-        for name, weight in weights.items()
-        if (reference := float(relative_losses(name, np.array(baseline.metrics[name])))) > 0.0
-    ]
-    dealt = replace(sample, values=np.sum(gained, axis=0) / math.fsum(weights.values())) if gained else sample
-    return max(sample, dealt, key=lambda one: -1.0 if one.error is None else one.error)
+    gained = []
+    for name, weight in weights.items():
+        whole, reference = (float(relative_losses(name, np.array(side.metrics[name]))) for side in (score, baseline))
+        if not _held(whole, reference):
+            dealt = (relative_losses(name, side.dealt[name]) for side in (own, theirs))
+            gained.append(weight * np.subtract(*dealt) / reference)
+    if not gained:
+        return sample
+    idle = replace(sample, values=np.sum(gained, axis=0) / math.fsum(weights.values()))
+    return max(sample, idle, key=lambda one: -1.0 if one.error is None else one.error)
+
+
+def _held(loss: float, reference: float) -> bool:
+    """Whether the ratio of a loss to the baseline's is held at a bound, and so does not move with the data."""
+    return reference <= 0.0 or not SMALLEST_RATIO < loss / reference < LARGEST_RATIO
 
 
 def _about(total: float, reach: float, smallest: float) -> Interval:
