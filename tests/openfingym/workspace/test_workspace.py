@@ -191,9 +191,9 @@ def test_how_programs_end(opened: Open) -> None:
             assert (len(exact.output), exact.ended_by) == (100_000, "exit")
             raw = await space.run_python("import os; os.write(1, b'\\xff\\x00ok')", timeout_s=20)
             assert raw.output == "\ufffd\x00ok"
-            slow = await space.run_python("import time; print('up', flush=True); time.sleep(60)", timeout_s=2.0)
+            slow = await space.run_python("import time; print('up', flush=True); time.sleep(60)", timeout_s=4.0)
             assert (slow.output, slow.ended_by, slow.exit_code) == ("up\n", "timeout", None)
-            assert 2.0 <= slow.wall_s < 30
+            assert 4.0 <= slow.wall_s < 30
             flood = await space.run_python("import os\nwhile True: os.write(1, b'x' * 65536)", timeout_s=20)
             assert (flood.ended_by, flood.exit_code, flood.truncated, flood.output) == (
                 "output",
