@@ -37,8 +37,8 @@ from openfingym.packages.scaffold import new_task
 from openfingym.task import Task
 from openfingym.task.model import Split
 
-# Of each task on real data: the shares of rows and the numbers of public and of private windows that it had before there
-# was one calendar, when hidden windows tiled their blocks.
+# Of each task on real data: the shares of rows and the numbers of public and of private windows that it had before
+# there was one calendar, when hidden windows tiled their blocks.
 BEFORE = {
     "equity-forecast": (0.7, 0.15, 0.15, 24, 24),
     "equity-rolling-forecast": (0.6, 0.2, 0.2, 5, 5),
