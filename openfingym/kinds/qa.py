@@ -228,13 +228,14 @@ class QaKind(SequentialKind):
         return Asking(own.asked_by, own.chosen, own.attempts)
 
     def question_row(
-        self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64]
+        self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64], *, kept: bool = True
     ) -> Mapping[str, object]:
         """The question's id, its tags and the :class:`~openfingym.kinds.qa_episodes.AnswerState`, all of them known to
-        the agent that was asked.
+        the agent that was asked; and its time and query, if the question is not kept otherwise.
         """
         question = SuiteQuestion.from_json(str(read("test_questions")[number]))
-        return {"id": question.id, "tags": list(question.tags), "state": AnswerState(int(outcome[0])).name.lower()}
+        row = {"id": question.id, "tags": list(question.tags), "state": AnswerState(int(outcome[0])).name.lower()}
+        return row if kept else {**row, "as_of": question.as_of, "query": dict(question.query)}
 
     def naive(self, contract: Contract, read: Reader, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The suite's own baseline: an answer that takes no account of the question."""

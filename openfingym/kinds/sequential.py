@@ -81,16 +81,18 @@ class SequentialKind(Kind):
         return None
 
     def question_row(
-        self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64]
+        self, contract: Contract, read: Reader, number: int, outcome: NDArray[np.float64], *, kept: bool = True
     ) -> Mapping[str, object]:
         """What a result says of a question beside the score, for breakdowns in reports: its ``id``, its ``tags`` and
-        the ``state`` in which it ended; nothing of its truth.
+        the ``state`` in which it ended; nothing of its truth. Of a question that nobody keeps, also what the agent was
+        shown of it as data: ``as_of`` and ``query``.
 
         Args:
             contract: the contract of the task, whose episodes are questions.
             read: reads a public array, given its name.
             number: number of the episode, as in :meth:`episode`.
             outcome: outcome of the episode, which follows from the actions of its agent alone.
+            kept: whether the question is in the package, so that its number and id are enough to find it again.
         """
         raise NotImplementedError(f"a {self.name} task asks no questions")
 

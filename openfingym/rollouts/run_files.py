@@ -156,7 +156,8 @@ def question_rows(
 
     A row has the ``question``, counted from 1, whether it was ``begun``, its ``actions``, and what the kind says of it
     (:meth:`~openfingym.kinds.kind.SequentialKind.question_row`). It has no score, because scores of single questions
-    would tell whoever can ask them again which answers are true.
+    would tell whoever can ask them again which answers are true. Questions about a world of the rollout's own are kept
+    nowhere else; of those that were begun, the row has what its agent was shown as data.
 
     Args:
         package: the built package of the task.
@@ -182,15 +183,16 @@ def question_rows(
     def read(name: str) -> Array:
         return evidence.data[name] if name in evidence.data else package.array(name)
 
-    return [
-        {
+    def row(place: int) -> Mapping[str, object]:
+        number, kept = manifest.n_public + place, result.tape == "given" or place not in begun
+        return {
             "question": place + 1,
             "begun": place in begun,
             "actions": taken[place],
-            **kind.question_row(contract, read, manifest.n_public + place, outcomes[manifest.n_public + place]),
+            **kind.question_row(contract, read, number, outcomes[number], kept=kept),
         }
-        for place in range(asked.first - 1, asked.last)
-    ]
+
+    return [row(place) for place in range(asked.first - 1, asked.last)]
 
 
 def _config(

@@ -269,8 +269,8 @@ class Suite(ABC):
         options: Mapping[str, Scalar],  # noqa: ARG002 - a suite that can draw its world anew overrides this
         seed: int,  # noqa: ARG002 - as above
     ) -> QuestionSet:
-        """As many questions about a world that is the same as far as :attr:`QuestionSet.train` and the time of the
-        first question to ask go, and is drawn anew from then on.
+        """As many questions about a world that is drawn anew: from its first day on, or from a time on that is not
+        after the first question to ask. :attr:`QuestionSet.train` stays as it is.
 
         Only called if the world is :meth:`renewable`.
 

@@ -7,6 +7,7 @@ beside the vault. All answers of the weeks before the season were known when its
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, date, datetime, timedelta
@@ -43,6 +44,8 @@ VOID_AFTER_NS = 14 * DAY_NS
 """How long after its evaluation a problem waits for its truth, in nanoseconds."""
 PRACTICE = 5
 """One in so many of the earlier problems is for practice; the others come with answers."""
+SPARE = 40
+"""In a world of one rollout, one problem more than wanted is generated for each stratum, and one for so many."""
 VERSION = 2
 """Version of what generates and settles the problems: raised by whoever makes other ones of the same vault and seed."""
 _FILE_PREFIX = "problems"
@@ -142,6 +145,49 @@ def generate_parts(
         train=tuple(settled for place, settled in enumerate(past) if place % PRACTICE),
         void=len(asked) - len(counted),
     )
+
+
+def own_parts(vault: Vault, like: SeasonParts) -> SeasonParts | None:
+    """The problems of the season in a world of one rollout: as many of each stratum as in another world.
+
+    A few more are generated than are wanted, since some are void. Which of them are asked follows from their keys, and
+    not from what became of them. Those to practise on are all of one week, and none is to learn from: the answers that
+    come with the task are about the world that all know.
+
+    Args:
+        vault: the vault of the rollout's world.
+        like: the parts in the other world, whose numbers of problems are taken.
+
+    Returns:
+        The parts; None if this world has too few problems that are not void.
+    """
+    season = tuple(week_of(START + timedelta(weeks=number)) for number in range(WEEKS))
+    quotas = {stratum: count + 1 + count // SPARE for stratum, count in TABLE_17.items()}
+    settled = sorted(_settled(vault, _problems(vault, season, quotas, 0)), key=_shuffled)
+    # First what each stratum has of its own, then of whatever is left for what some stratum lacks.
+    left = Counter(_stratum(each) for each in like.private)
+    own: list[SettledProblem] = []
+    others: list[SettledProblem] = []
+    for each in settled:
+        chosen = own if left[_stratum(each)] > 0 else others
+        left[_stratum(each)] -= 1
+        chosen.append(each)
+    private = (own + others)[: len(like.private)]
+    week = week_of(START - timedelta(weeks=EARLIER_WEEKS))
+    # Twice a week's share: of four weeks' problems, a good half is decided before the season.
+    share = {stratum: -(-2 * count // WEEKS) for stratum, count in TABLE_17.items()}
+    first = season[0].generated_ns
+    past = [each for each in _settled(vault, _problems(vault, (week,), share, 0)) if each.known_ns < first]
+    public = sorted(past, key=_shuffled)[: len(like.public)]
+    if len(private) < len(like.private) or len(public) < len(like.public):
+        return None
+    return SeasonParts(
+        private=tuple(sorted(private, key=_asked)), public=tuple(sorted(public, key=_asked)), train=(), void=0
+    )
+
+
+def _stratum(settled: SettledProblem) -> Stratum:
+    return Stratum(settled.problem.quadrant, settled.problem.market)
 
 
 def _problems(

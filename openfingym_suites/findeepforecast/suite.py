@@ -35,6 +35,7 @@ from openfingym.suites.suite import (
 )
 from openfingym.suites.text_answers import answer_text, right_answer
 from openfingym.task.exposure import Exposure, between
+from openfingym.vault.held import opened
 from openfingym_suites.findeepforecast.asking import MARK
 from openfingym_suites.findeepforecast.breakdown import forecast_breakdown
 from openfingym_suites.findeepforecast.forecasting.prompts import AskedForecast, about, ending
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
     from openfingym.suites.breakdown import Breakdown
     from openfingym.vault import Vault
-    from openfingym_suites.findeepforecast.seasons import SettledProblem
+    from openfingym_suites.findeepforecast.seasons import SeasonParts, SettledProblem
 
 DATASET = "findeepforecast"
 """Name of the dataset: the simulated world."""
@@ -96,14 +97,40 @@ class FindeepforecastSuite(Suite):
             raise DataError(f"no world is named {dataset!r}; there is {DATASET}")
         vault = _own_vault()
         parts = _parts(vault)
-        every = [*parts["train"], *parts["public"], *parts["private"]]
+        every = [*parts.train, *parts.public, *parts.private]
         return QuestionSet(
             info=_info(every, vault),
             snapshot=vault.digest,
-            train=tuple(map(_question, parts["train"])),
-            public=tuple(map(_question, parts["public"])),
-            private=tuple(map(_question, parts["private"])),
-            truths=np.stack([pack(reference_of(each.problem, each.truth).to_json(), WIDTH) for each in every]),
+            train=tuple(map(_question, parts.train)),
+            public=tuple(map(_question, parts.public)),
+            private=tuple(map(_question, parts.private)),
+            truths=_truths(every),
+        )
+
+    def renewable(self, dataset: str) -> bool:
+        """Whether it is the simulated world."""
+        return dataset == DATASET
+
+    def renewed(self, dataset: str, options: Mapping[str, Scalar], seed: int) -> QuestionSet:  # noqa: ARG002
+        """The season's questions in another world, in which all is different from the first day on.
+
+        A world that went on from the one that all know would have its companies, and whoever knew what became of these
+        elsewhere would know how they usually do. What is given with its answers is about the world that all know.
+        """
+        from openfingym_suites.findeepforecast.own_world import own_season
+
+        given = _parts(_own_vault())
+        files, parts = own_season(seed, given)
+        every = [*given.train, *parts.public, *parts.private]
+        vault = opened(files)
+        return QuestionSet(
+            info=_info(every, vault),
+            snapshot=vault.digest,
+            train=tuple(map(_question, given.train)),
+            public=tuple(map(_question, parts.public)),
+            private=tuple(map(_question, parts.private)),
+            truths=_truths(every),
+            world=files,
         )
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
@@ -356,11 +383,15 @@ def _own_vault() -> Vault:
 
 
 @functools.lru_cache(maxsize=2)
-def _parts(vault: Vault) -> Mapping[str, tuple[SettledProblem, ...]]:
+def _parts(vault: Vault) -> SeasonParts:
     from openfingym_suites.findeepforecast.seasons import season_parts
 
-    parts = season_parts(vault)
-    return {"train": parts.train, "public": parts.public, "private": parts.private}
+    return season_parts(vault)
+
+
+def _truths(every: Sequence[SettledProblem]) -> NDArray[np.float64]:
+    """The references of problems, float64[problems, numbers]."""
+    return np.stack([pack(reference_of(each.problem, each.truth).to_json(), WIDTH) for each in every])
 
 
 @functools.cache
@@ -369,7 +400,7 @@ def _catalogue() -> tuple[CatalogueEntry, ...]:
     return tuple(
         _entry(number if part == "private" else None, part, settled)
         for part in ("private", "public", "train")
-        for number, settled in enumerate(parts[part], 1)
+        for number, settled in enumerate(getattr(parts, part), 1)
     )
 
 

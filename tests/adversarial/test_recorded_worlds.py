@@ -5,12 +5,15 @@ happened there; where nothing did, answer as the baseline does. On the given tap
 is right each time, as an agent nearly is that looks up at each question what became of the earlier ones.
 
 Before each rollout had a world of its own, its loss was a hundredth of the baseline's in the second rollout; now it is
-the baseline's.
+the baseline's. The same on a season of figures and events: whoever knows all truths of another world, and answers by
+them wherever its question has the same series or company, period and measure, gains no more than who draws a world of
+the simulator, which is public.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from openfingym.kinds.qa import vault_of
 from openfingym.packages.build import build
 from openfingym.packages.tapes import Tape
 from openfingym.suites.suite import SuiteQuestion
+from openfingym_suites.findeepforecast.suite import SUITE
 from openfingym_suites.mirai.answers import CodeAnswer
 from openfingym_suites.mirai.splits import Query
 from openfingym_verifier.scoring.truth import HiddenTask
@@ -70,3 +74,45 @@ def test_questions_on_a_recorded_world(given: HiddenTask) -> None:
     # All had the same until they parted.
     past = [{key: value for key, value in known.items() if str(key[0]) < "2024-01-01"} for known in recordings]
     assert past[0] == past[1] == past[2]
+
+
+SEASON = "findeepforecast"
+
+
+def truths_of(task: HiddenTask) -> dict[tuple[object, ...], np.ndarray]:
+    """The truths of all questions that a task asks, by what they are about."""
+    return {_about(question): task.hidden["targets"][place] for place, question in enumerate(_asked(task))}
+
+
+def _asked(task: HiddenTask) -> list[SuiteQuestion]:
+    texts = task.data.get("test_questions", task.package.array("test_questions"))
+    return [SuiteQuestion.from_json(str(text)) for text in texts]
+
+
+def _about(question: SuiteQuestion) -> tuple[object, ...]:
+    query = question.query
+    names = ("subject", "measure", "period") if "period" in query else ("subject", "event", "by")
+    return tuple(query[name] for name in names)
+
+
+def loss_of_season(task: HiddenTask, known: Mapping[tuple[object, ...], np.ndarray]) -> tuple[float, int]:
+    """The relative total of whoever answers by other truths, and how many questions they are of."""
+    answers, form, count = np.array(task.grader.baseline), SUITE.form({"tools": "full"}), 0
+    for place, question in enumerate(_asked(task)):
+        if (truth := known.get(_about(question))) is not None:
+            answers[place, 1:] = form.read(form.write(truth))
+            count += place >= task.manifest.n_public
+    return task.relative_total(task.grader.private_score(answers), task.grader.baseline_score()), count
+
+
+def test_a_season_in_a_recorded_world(store_home: Path) -> None:
+    given = load_hidden(build(load_task(SEASON)))
+    world = given.on(Tape("fresh", 2**255), f"{SEASON}/1")
+    assert len(_asked(world)) == len(_asked(given))
+    for one, other in ((given, world), (world, given)):
+        total, count = loss_of_season(one, truths_of(one))
+        assert (total, count) == (pytest.approx(0.01, abs=0.001), one.manifest.n_private), "the attack wins nothing"
+        total, count = loss_of_season(one, truths_of(other))
+        # Macro series have their names in every world, and some of them hardly move.
+        assert 100 < count < 0.25 * one.manifest.n_private
+        assert 0.97 < total < 1.03

@@ -19,17 +19,16 @@ import numpy as np
 
 from openfingym import catalog, store
 from openfingym.digests import canonical_json
-from openfingym.errors import OpenFinGymError, ReceiptError, StoreError
-from openfingym.files.strange import MEGABYTE, parse_json, read_array, read_bytes
+from openfingym.errors import OpenFinGymError, StoreError
+from openfingym.files.strange import parse_json, read_bytes
 from openfingym.kinds.qa_contract import QaContract
-from openfingym.metrics import find_metric
 from openfingym.packages.build import build, build_key, is_there
 from openfingym.packages.package import BuiltPackage
+from openfingym.reports.questions.hidden import LIMIT, HiddenAnswers, hidden_answers, withheld
 from openfingym.reports.trading.replay import read_actions
 from openfingym.results.run_folder import QUESTIONS
 from openfingym.suites.breakdown import AnsweredCall, Breakdown
 from openfingym.suites.suite import SuiteQuestion, UnreadableAnswerError
-from openfingym.verifiers.receipt_check import check_run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,10 +40,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-LIMIT = 256 * MEGABYTE
-"""Most bytes of a file of a run."""
-SAME = 1e-9
-"""Largest difference between two computations of the same score."""
 LONGEST = 60
 """Most characters of the name of a tool that are kept."""
 UNKNOWN = "(no such tool)"
@@ -93,19 +88,6 @@ class PlayedQuestion:
     def tools(self) -> frozenset[str]:
         """Names of the tools that answered in it."""
         return frozenset(call.tool for call in self.calls if call.fault is None)
-
-
-@dataclass(frozen=True, eq=False)
-class HiddenAnswers:
-    """The true and the given answers to the questions of a run, from which their scores are computed."""
-
-    truths: Numbers
-    """The true answers, float64[questions, numbers]."""
-    given: Numbers
-    """The answers of the agent, float64[questions, numbers]; 0 for a question without an answer."""
-    samples: Numbers | None = None
-    """The answers of each attempt before the vote on them, float64[attempts, questions, numbers]; None unless all
-    questions were attempted equally often."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,23 +175,19 @@ def _played(result: RolloutResult, task: _LocalTask | None, *, with_hidden: bool
         rows, actions = _rows(result.path), read_actions(result.path)
     except StoreError:
         return None
+    if task is not None and result.tape != "given":
+        return _of_own_world(result, task.contract, rows, actions)
     package = task.package if task is not None else None
     same = package is not None and package.manifest.digest == result.task_digest
-    own = result.tape != "given"
     # Without the package, calls and states of questions are known, and nothing that follows from their texts.
-    if task is None or package is None or not same or own:
+    if task is None or package is None or not same:
         why = "the package that they were asked from is not on this machine"
-        if own:
-            why = "they were asked about a world of the rollout's own, which nobody keeps"
-        breakdown = Breakdown() if task is None else task.contract.asked_by.breakdown(task.contract.chosen)
+        breakdown = Breakdown() if task is None else _breakdown(task.contract)
         options = {} if task is None else task.contract.chosen
         asked = tuple(_asked(row, actions, None, Breakdown(), None) for row in rows)
         return PlayedRun(result, breakdown, options, asked, (), None, why)
     suite, options = task.contract.asked_by, task.contract.chosen
-    breakdown, manifest = suite.breakdown(options), package.manifest
-    # With hindsight, a call about the future is answered, and has no fault.
-    if task.contract.hindsight:
-        breakdown = replace(breakdown, fault=None)
+    breakdown, manifest = _breakdown(task.contract), package.manifest
     texts = package.array("test_questions")
     try:
         questions = [SuiteQuestion.from_json(str(texts[manifest.n_public + row["question"] - 1])) for row in rows]
@@ -220,15 +198,57 @@ def _played(result: RolloutResult, task: _LocalTask | None, *, with_hidden: bool
     asked = tuple(
         _asked(row, actions, question, breakdown, vault, tools) for row, question in zip(rows, questions, strict=True)
     )
-    months = tuple(f"{breakdown.day(question):%Y-%m}" for question in questions) if breakdown.day is not None else ()
-    hidden, why = None, "" if with_hidden else _withheld(result.path)
+    months = _months(breakdown, questions)
+    hidden, why = None, "" if with_hidden else withheld(result.path)
     if not why:
-        hidden, why = _hidden(result, package, [row["question"] - 1 for row in rows])
+        hidden, why = hidden_answers(result, package, [row["question"] - 1 for row in rows])
     if hidden is not None:
         hidden = replace(hidden, samples=_samples(asked, task.contract.form))
     return PlayedRun(
         result, breakdown, options, asked, months, hidden, why, _failures(breakdown, questions, asked, hidden)
     )
+
+
+def _of_own_world(
+    result: RolloutResult,
+    contract: QaContract,
+    rows: Sequence[Mapping[str, Any]],
+    actions: Mapping[int, Sequence[object]],
+) -> PlayedRun:
+    """A run on questions about a world of its own: what its rows say of them, and nothing that follows from answers."""
+    breakdown, tools = _breakdown(contract), frozenset(tool.name for tool in contract.tools)
+    asked: list[PlayedQuestion] = []
+    months: list[str] = []
+    for row in rows:
+        # Of a question that was never begun nothing is kept; and a stranger's folder may have anything in its place.
+        try:
+            question = _question(row)
+            months += _months(breakdown, [question])
+            asked.append(_asked(row, actions, question, breakdown, None, tools))
+        except (KeyError, ValueError, TypeError, AttributeError, OpenFinGymError):
+            asked.append(_asked(row, actions, None, breakdown, None, tools))
+    why = "they were asked about a world of the rollout's own, which nobody keeps"
+    known = tuple(months) if len(months) == len(rows) else ()
+    return PlayedRun(result, breakdown, contract.chosen, tuple(asked), known, None, why)
+
+
+def _question(row: Mapping[str, Any]) -> SuiteQuestion:
+    """The question that a row has as data, without its text; raises a KeyError, or another error, if it has none."""
+    question = SuiteQuestion(str(row["id"]), "", str(row["as_of"]), dict(row["query"]), tuple(map(str, row["tags"])))
+    question.moment  # noqa: B018 - raises if it is no time
+    return question
+
+
+def _breakdown(contract: QaContract) -> Breakdown:
+    """What the suite of a task tells its answers and calls apart by."""
+    breakdown = contract.asked_by.breakdown(contract.chosen)
+    # With hindsight, a call about the future is answered, and has no fault.
+    return replace(breakdown, fault=None) if contract.hindsight else breakdown
+
+
+def _months(breakdown: Breakdown, questions: Sequence[SuiteQuestion]) -> tuple[str, ...]:
+    """The month that each question is about; none if the suite does not say."""
+    return tuple(f"{breakdown.day(question):%Y-%m}" for question in questions) if breakdown.day is not None else ()
 
 
 def _failures(
@@ -329,47 +349,3 @@ def _vault(suite: Suite, snapshot: str) -> Vault | None:
         return suite.vault(snapshot)
     except OpenFinGymError:
         return None
-
-
-def _withheld(folder: Path) -> str:
-    """Why scores of parts of a run may not be shown; empty if they may."""
-    try:
-        checked = check_run(folder)
-    except (ReceiptError, StoreError):
-        return "no receipt proves what is in its folder"
-    # Anybody can sign a receipt with a key of their own.
-    if not checked.key_pinned:
-        return "its receipt is of a verifier that this machine has not met"
-    disclosed = checked.verified.get("policy") == "local" and checked.verified.get("disclosure") == "full"
-    return "" if disclosed else "its verifier rations what it tells of them"
-
-
-def _hidden(result: RolloutResult, package: BuiltPackage, places: Sequence[int]) -> tuple[HiddenAnswers | None, str]:
-    """The true and the given answers to questions, by their indices in the private fold; None with the reason if they
-    cannot be used.
-    """
-    assert result.path is not None
-    folder = result.path / "submissions"
-    try:
-        submissions = sorted(folder.glob("*.npy"), key=lambda path: int(path.stem))
-        outcomes = read_array(folder, submissions[-1].name, LIMIT)
-    except (OSError, ValueError, IndexError):
-        return None, "their answers are not in its folder"
-    manifest = package.manifest
-    if outcomes.shape != tuple(manifest.submission_shape) or not np.isfinite(outcomes).all():
-        return None, "the answers in its folder are of another form"
-    rows = manifest.n_public + np.asarray(places)
-    truths = np.asarray(package.read_truth()["targets"], dtype=np.float64)
-    # The first number of an outcome says how the question ended, the others are the answer.
-    answers = HiddenAnswers(truths[rows], np.asarray(outcomes, dtype=np.float64)[rows, 1:])
-    # A folder may be forged: its answers count only if they have the scores that its result states, to the last digit.
-    # Otherwise, made-up answers would be scored question by question, which discloses the truths.
-    scored = {name: metric_of(name, answers) for name in result.metrics}
-    if not scored or any(abs(value - result.metrics[name]) > SAME for name, value in scored.items()):
-        return None, "the answers in its folder do not have the scores that its result states"
-    return answers, ""
-
-
-def metric_of(name: str, hidden: HiddenAnswers) -> float:
-    """A metric of the bank, computed from the numbers of all answers."""
-    return find_metric(name).compute({"y_true": hidden.truths, "y_pred": hidden.given})

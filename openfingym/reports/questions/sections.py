@@ -19,10 +19,11 @@ from openfingym.models.cutoffs import last_day
 from openfingym.reports.formatting import DASH
 from openfingym.reports.groups import Row
 from openfingym.reports.questions.analysis import best_of, by_tool, contributions, faults, mean_of, transitions
+from openfingym.reports.questions.hidden import metric_of
 from openfingym.reports.questions.judged import judged
 from openfingym.reports.questions.modes import failures, gains
 from openfingym.reports.questions.parts import Group, PartTable, Rows, TableSource, score_title, spread
-from openfingym.reports.questions.played import PlayedRun, metric_of
+from openfingym.reports.questions.played import PlayedRun
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

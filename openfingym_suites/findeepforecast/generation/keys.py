@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from openfingym_suites.findeepforecast.problem import Figure
@@ -25,6 +26,7 @@ def figure_key(figure: Figure, horizon: str) -> str:
     return ".".join(plain(part) for part in parts)
 
 
+@functools.lru_cache(maxsize=8192)
 def plain(text: str) -> str:
     """A text as a part of a key: letters, digits, dots, colons, underscores and dashes; the rest becomes dashes."""
     return re.sub(r"[^A-Za-z0-9.:_]+", "-", text).strip("-")

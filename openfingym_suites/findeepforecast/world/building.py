@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 NAME = "findeepforecast"
 VERSION = 1
 """Version of the simulator: raised by whoever gives a world of the same size and seed other rows."""
+LATEST_DECISION = timedelta(weeks=4)
+"""How long after the season figures are reported that may decide one of its questions: the last of them ask about a
+week, and a late report is waited for."""
 SOURCE = Source(
     name="openfingym.suites.findeepforecast.world, a simulator",
     licence="Apache-2.0",
@@ -50,13 +53,18 @@ def findeepforecast_vault(size: WorldSize | None = None, *, seed: int = 0) -> Va
     return made_vault(NAME, recipe_of(size, seed), lambda: write_findeepforecast(None, size, seed=seed))
 
 
-def write_findeepforecast(folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0) -> Vault:
+def write_findeepforecast(
+    folder: str | Path | None, size: WorldSize | None = None, *, seed: int = 0, season_only: bool = False
+) -> Vault:
     """Write the vault of a simulated world.
 
     Args:
         folder: folder that the vault is written to; it must not exist. None for the store.
         size: how large the world is; None for the paper's size.
         seed: the number from which every random draw of the world follows.
+        season_only: whether to leave out what neither the season's questions nor their tools need: news from after the
+            last deadline, reports that decide no question, and columns that no tool reads. Its seed may be secret, and
+            is stated nowhere.
 
     Raises:
         StoreError: the vault cannot be written there, or the disk is full.
@@ -65,34 +73,44 @@ def write_findeepforecast(folder: str | Path | None, size: WorldSize | None = No
     firms = listed(size, seed)
     title = (
         f"A simulated world with {len(firms):,} companies of 8 economies and 96 macro series, {size.first_day} to "
-        f"{size.last_day}, for a season from {size.season}, seed {seed}"
+        f"{size.last_day}, for a season from {size.season}, {'of one rollout' if season_only else f'seed {seed}'}"
     )
-    notes = {"seed": str(seed), "season": size.season.isoformat(), "weeks": str(size.weeks)}
+    notes = {"season": size.season.isoformat(), "weeks": str(size.weeks)}
+    if not season_only:
+        notes = {"seed": str(seed), **notes}
     with VaultWriter(folder, name=NAME, title=title, sources=[SOURCE], simulated=True, notes=notes) as writer:
-        _add(writer, size, seed, firms)
+        _add(writer, size, seed, firms, season_only=season_only)
         return writer.finish()
 
 
-def _add(writer: VaultWriter, size: WorldSize, seed: int, firms: tuple[Listed, ...]) -> None:
+def _add(writer: VaultWriter, size: WorldSize, seed: int, firms: tuple[Listed, ...], *, season_only: bool) -> None:
     """Simulate the world and add its tables."""
     reports = make_reports(size, seed, firms)
     quarters = world_quarters(size)
     figures = keep_books(firms, quarters[0][1] - 1, len(quarters), seed)
+    # The last deadline is on a Sunday, a day before the week after the season begins in UTC.
+    over = datetime.combine(size.season + timedelta(weeks=size.weeks), time(0), UTC) if season_only else None
     writer.add(specs.COMPANIES, companies_frame(size, firms))
     writer.add(specs.REPORT_CALENDAR, _until(size, calendar_frame(reports)))
-    writer.add(specs.REPORTED, reported_frame(reports, figures))
+    if over is None:
+        writer.add(specs.REPORTED, reported_frame(reports, figures))
+    else:
+        decided = over + LATEST_DECISION
+        own = [report for report in reports if report.published is not None and report.published < decided]
+        writer.add(specs.REPORTED_FIGURES, reported_frame(own, figures)[list(specs.REPORTED_FIGURES.types)])
     releases = make_releases(size, seed)
     series, calendar, values = macro_frames(releases, size)
     writer.add(specs.MACRO_SERIES, series)
     writer.add(specs.RELEASE_CALENDAR, _until(size, calendar))
-    writer.add(specs.MACRO, values)
+    writer.add(specs.MACRO if over is None else specs.MACRO_FIGURES, values)
     # Stories are due from six weeks before the season on, so that there are base rates for its first questions, until
     # 14 weeks after its end, which is further than any question asks.
     begin, end = size.season - timedelta(weeks=6), size.season + timedelta(weeks=size.weeks + 14)
     # A smaller world has fewer stories, but still some of every economy.
     density = sum(size.companies.values()) / sum(WorldSize().companies.values())
-    news, rulings = story_frames([_company(firm) for firm in firms], begin, end, seed, density=max(density, 0.1))
-    writer.add(specs.NEWS, [news, notices_frame(size, seed, reports, figures, releases)])
+    companies = [_company(firm) for firm in firms]
+    news, rulings = story_frames(companies, begin, end, seed, density=max(density, 0.1), until=over)
+    writer.add(specs.NEWS, [news, notices_frame(size, seed, reports, figures, releases, over)])
     writer.add(specs.RULINGS, rulings)
 
 

@@ -13,6 +13,7 @@ from openfingym_suites.findeepforecast.world.reports import QuarterlyReport
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from openfingym_suites.findeepforecast.world.books import Floats
 
@@ -27,47 +28,71 @@ def reported_frame(reports: Sequence[QuarterlyReport], figures: Mapping[str, Flo
         reports: the reports of all quarters and companies.
         figures: figures of the books by item, each float64[companies, quarters].
     """
-    import pandas as pd
-
     published = [report for report in reports if report.published is not None]
-    parts = [_rows(published, figures, [report.published for report in published])]
+    parts = [(published, figures, [report.published for report in published])]
     restated = [report for report in published if report.restated is not None]
     if restated:
-        parts.append(_rows(restated, _restated(restated, figures), [report.restated for report in restated]))
-    rows = pd.concat(parts, ignore_index=True)
-    return rows.sort_values(["known_at", "symbol", "item"], kind="stable", ignore_index=True)
+        parts.append((restated, _restated(restated, figures), [report.restated for report in restated]))
+    return _rows(parts)
 
 
 def _rows(
-    reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats], known: Sequence[datetime | None]
+    parts: Sequence[tuple[Sequence[QuarterlyReport], Mapping[str, Floats], Sequence[datetime | None]]],
 ) -> pd.DataFrame:
     """One row for each item of each report.
 
     Args:
-        reports: the reports.
-        figures: figures by item, each float64[companies, quarters]; what is NaN is not reported.
-        known: the time at which each report's figures became known.
+        parts: reports; figures by item, each float64[companies, quarters], of which those that are NaN are not
+            reported; and the time at which each report's figures became known.
     """
     import pandas as pd
 
-    firms = np.array([report.firm.number for report in reports])
-    quarter = np.array([report.quarter for report in reports])
-    columns = {
-        "symbol": np.array([report.firm.symbol for report in reports], object),
-        "period_end": np.array([report.period_end for report in reports], "datetime64[s]"),
-        "label": np.array([report.label for report in reports], object),
-        "currency": np.array([report.firm.economy.currency for report in reports], object),
-    }
-    times = pd.DatetimeIndex(list(known))
-    parts = []
-    for item, values in sorted(figures.items()):
-        own = values[firms, quarter]
-        places = np.flatnonzero(~np.isnan(own))
-        part = pd.DataFrame({name: column[places] for name, column in columns.items()})
-        part["item"], part["value"], part["known_at"] = item, own[places], times[places]
-        part["unit"] = part.pop("currency").map(read_taxonomy().metric(item).unit)
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    items = sorted({item for _, figures, _ in parts for item in figures})
+    places, codes, values = [], [], []
+    first = 0
+    for reports, figures, _ in parts:
+        firms = np.array([report.firm.number for report in reports])
+        quarter = np.array([report.quarter for report in reports])
+        for code, item in enumerate(items):
+            if item in figures:
+                own = figures[item][firms, quarter]
+                found = np.flatnonzero(~np.isnan(own))
+                places.append(found + first)
+                codes.append(np.full(len(found), code))
+                values.append(own[found])
+        first += len(reports)
+    every = [report for reports, _, _ in parts for report in reports]
+    known = pd.DatetimeIndex([time for _, _, times in parts for time in times])
+    symbols = _numbered([report.firm.symbol for report in every])
+    labels = _numbered([report.label for report in every])
+    currencies = _numbered([report.firm.economy.currency for report in every])
+    units = [read_taxonomy().metric(item).unit(currency) for item in items for currency in currencies[1]]
+    # Categories, which are numbers with their texts beside them: a million texts take seconds.
+    place, entry = np.concatenate(places), np.concatenate(codes)
+    order = np.lexsort((entry, symbols[0][place], known.asi8[place]))
+    place, entry = place[order], entry[order]
+    unit_of, unit_names = _numbered(units)
+    ends = np.array([report.period_end for report in every], "datetime64[s]")
+    return pd.DataFrame(
+        {
+            "symbol": pd.Categorical.from_codes(symbols[0][place], pd.Index(symbols[1])),
+            "period_end": ends[place],
+            "label": pd.Categorical.from_codes(labels[0][place], pd.Index(labels[1])),
+            "item": pd.Categorical.from_codes(entry, pd.Index(items)),
+            "value": np.concatenate(values)[order],
+            "known_at": known[place],
+            "unit": pd.Categorical.from_codes(
+                unit_of[entry * len(currencies[1]) + currencies[0][place]], pd.Index(unit_names)
+            ),
+        }
+    )
+
+
+def _numbered(texts: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
+    """The number of each text among the different ones, and these in order."""
+    names = sorted(set(texts))
+    number = {name: place for place, name in enumerate(names)}
+    return np.array([number[text] for text in texts], np.int64), names
 
 
 def _restated(reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats]) -> dict[str, Floats]:

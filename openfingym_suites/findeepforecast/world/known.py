@@ -97,6 +97,10 @@ class Document:
     story: str = ""
     """Name of the story that it belongs to, as the desk that wrote it calls it; empty if it belongs to none."""
 
+    def __hash__(self) -> int:
+        # What was read of documents is kept by them, and asked for again each week: a text is not hashed each time.
+        return hash((self.id, self.at))
+
 
 @dataclass(frozen=True)
 class Ruling:

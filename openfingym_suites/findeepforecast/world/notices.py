@@ -70,6 +70,7 @@ def notices_frame(
     reports: Sequence[QuarterlyReport],
     figures: Mapping[str, Floats],
     releases: Sequence[Release],
+    until: datetime | None = None,
 ) -> pd.DataFrame:
     """Rows of the table ``news`` that belong to no story, in the order in which they were published.
 
@@ -79,12 +80,17 @@ def notices_frame(
         reports: the reports of all companies.
         figures: figures of the books by item, each float64[companies, quarters].
         releases: the releases of all series.
+        until: the time before which texts are published; None for the end of the world's last day.
     """
     import pandas as pd
 
     first = utc_time(size.season - timedelta(days=366 * YEARS_OF_TEXTS), "00:00", "UTC")
-    end = utc_time(size.last_day + timedelta(days=1), "00:00", "UTC")
-    notices = [*_report_notices(seed, reports, figures), *_release_notices(seed, releases), *_week_notices(releases)]
+    end = until or utc_time(size.last_day + timedelta(days=1), "00:00", "UTC")
+    notices = [
+        *_report_notices(seed, reports, figures, first, end),
+        *_release_notices(seed, releases),
+        *_week_notices(releases),
+    ]
     notices.append(_storm_notice(size, seed))
     published = sorted(
         (notice for notice in notices if first <= notice.at < end), key=lambda notice: (notice.at, notice.name)
@@ -107,8 +113,10 @@ def notices_frame(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _report_notices(seed: int, reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats]) -> Iterator[Notice]:
-    """The texts of companies: dates that are moved, reports, and restatements."""
+def _report_notices(
+    seed: int, reports: Sequence[QuarterlyReport], figures: Mapping[str, Floats], first: datetime, end: datetime
+) -> Iterator[Notice]:
+    """The texts of companies: dates that are moved, reports, and restatements; reports from one time to another."""
     rng = stream(seed, "guidance")
     # By number of the company, and by quarter.
     guides = rng.uniform(size=max(report.firm.number for report in reports) + 1) < GUIDANCE_SHARE
@@ -126,22 +134,25 @@ def _report_notices(seed: int, reports: Sequence[QuarterlyReport], figures: Mapp
                              f"and not on {_clock(old, firm.economy.zone)} as it said before.")  # fmt: skip
         if report.published is None:
             continue
+        revenue = (
+            f"{_number(float(figures['Revenue'][firm.number, report.quarter]), 1)} million {firm.economy.currency}"
+        )
+        if report.restated is not None:
+            yield Notice(f"restated-{name}", report.restated, firm.name, True, firm.symbol,
+                         f"{who} restates its report of {report.label}",
+                         f"{who} has restated its report of {report.label}: a part of the revenue, first given as "
+                         f"{revenue}, was taken back. Profit, receivables and equity are lower too.")  # fmt: skip
+        # Most of the time goes into these texts, of which none is wanted that nobody sees.
+        if not first <= report.published < end:
+            continue
         body = _report_text(report, figures)
         if guides[firm.number] and report.quarter + 1 < figures["Revenue"].shape[1]:
             coming = figures["Revenue"][firm.number, report.quarter + 1]
             middle = coming * (1 + GUIDANCE_ERROR * errors[firm.number, report.quarter])
             body += (f" For the next quarter {firm.name} expects revenue between {_number(0.975 * middle, 0)} and "
                      f"{_number(1.025 * middle, 0)} million {firm.economy.currency}.")  # fmt: skip
-        revenue = (
-            f"{_number(float(figures['Revenue'][firm.number, report.quarter]), 1)} million {firm.economy.currency}"
-        )
         yield Notice(f"report-{name}", report.published, firm.name, True, firm.symbol,
                      f"{who} reports {report.label}: revenue {revenue}", body)  # fmt: skip
-        if report.restated is not None:
-            yield Notice(f"restated-{name}", report.restated, firm.name, True, firm.symbol,
-                         f"{who} restates its report of {report.label}",
-                         f"{who} has restated its report of {report.label}: a part of the revenue, first given as "
-                         f"{revenue}, was taken back. Profit, receivables and equity are lower too.")  # fmt: skip
 
 
 def _report_text(report: QuarterlyReport, figures: Mapping[str, Floats]) -> str:

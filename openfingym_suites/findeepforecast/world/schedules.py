@@ -38,6 +38,8 @@ class ReleaseCalendar:
         self._period = self._table.column("period_end").order(all_rows)
         self._known = self._table.column(KNOWN_AT).order(all_rows)
         self._texts: dict[tuple[str, int], str] = {}
+        # By row: the calendar of a season is gone through once for each of its weeks.
+        self._entries: dict[int, Scheduled] = {}
 
     def as_of(self, time: datetime | None) -> KnownSchedule:
         """The calendar as it stood at a time; None for all that the vault has, whenever it became known."""
@@ -51,12 +53,15 @@ class ReleaseCalendar:
 
     def entry(self, row: int) -> Scheduled:
         """The scheduled release or report of a row of the table."""
-        return Scheduled(
-            self._text("subject", int(self._subject[row])),
-            date.fromordinal(EPOCH_DAY + int(self._period[row])),
-            EPOCH + timedelta(microseconds=int(self._at[row])),
-            self._text("label", int(self._label[row])),
-        )
+        entry = self._entries.get(row)
+        if entry is None:
+            entry = self._entries[row] = Scheduled(
+                self._text("subject", int(self._subject[row])),
+                date.fromordinal(EPOCH_DAY + int(self._period[row])),
+                EPOCH + timedelta(microseconds=int(self._at[row])),
+                self._text("label", int(self._label[row])),
+            )
+        return entry
 
     def _text(self, kind: str, code: int) -> str:
         text = self._texts.get((kind, code))

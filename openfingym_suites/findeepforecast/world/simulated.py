@@ -144,8 +144,10 @@ class SimulatedWorld:
     def news(self, begin: datetime, end: datetime) -> Sequence[Document]:
         """Documents that became known in [begin, end), oldest first."""
         # Between has both bounds, so pieces of the very end are left out here.
-        rows = self._view.rows("news", {"published_at": Between(begin, end)}, order=["published_at"])
-        return [_document(row) for row in rows if row["published_at"] != end.astimezone(UTC)]
+        rows = self._view.rows(
+            "news", {"published_at": Between(begin, end)}, columns=["id", "published_at"], order=["published_at"]
+        )
+        return self._shared.documents(self._view, [row for row in rows if row["published_at"] != end.astimezone(UTC)])
 
     def search(self, text: str, limit: int = 10, subject: str | None = None) -> Sequence[Document]:
         """Documents by relevance to a text.
@@ -228,6 +230,21 @@ class _SharedTables:
         # rows became known.
         self._companies: dict[int, dict[str, Company]] = {}
         self._series: dict[int, tuple[dict[str, MacroSeries], dict[str, str]]] = {}
+        # By id: a season reads most of its news once for each of its weeks.
+        self._documents: dict[object, Document] = {}
+
+    def documents(self, view: View, wanted: Sequence[dict[str, object]]) -> list[Document]:
+        """Pieces of news.
+
+        Args:
+            view: a view that knows them.
+            wanted: rows of them with ``id`` and ``published_at``, in the order of time.
+        """
+        new = [row["published_at"] for row in wanted if row["id"] not in self._documents]
+        if new:
+            for row in view.rows("news", {"published_at": Between(new[0], new[-1])}):  # type: ignore[arg-type]  # times
+                self._documents.setdefault(row["id"], _document(row))
+        return [self._documents[row["id"]] for row in wanted]
 
     def companies(self, view: View) -> dict[str, Company]:
         """Companies that are members of an index, by symbol."""

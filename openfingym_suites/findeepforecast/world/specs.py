@@ -49,6 +49,13 @@ REPORTED = TableSpec(
     about="period_end",
     known_basis="publication of the report; a restatement is a vintage",
 )
+REPORTED_FIGURES = TableSpec(
+    name="reported",
+    columns={name: kind for name, kind in REPORTED.columns.items() if name not in {"label", "unit"}},
+    about="period_end",
+    known_basis=REPORTED.known_basis,
+)
+"""The table ``reported`` of a world of one rollout, many of which are held in memory: what tools read, and no key."""
 MACRO_SERIES = TableSpec(
     name="macro_series",
     columns={
@@ -77,6 +84,8 @@ MACRO = TableSpec(
     about="period_end",
     known_basis="the release, or the close of the market; a revision is a vintage",
 )
+MACRO_FIGURES = TableSpec(name="macro", columns=MACRO.columns, about="period_end", known_basis=MACRO.known_basis)
+"""The table ``macro`` of a world of one rollout, without a key."""
 NEWS = TableSpec(
     name="news",
     columns={

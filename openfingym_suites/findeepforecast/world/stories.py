@@ -23,7 +23,14 @@ _SECOND_DESKS = 0.06
 
 
 def story_frames(
-    companies: Sequence[Company], begin: date, end: date, seed: int, *, density: float = 1.0, ends: int | None = None
+    companies: Sequence[Company],
+    begin: date,
+    end: date,
+    seed: int,
+    *,
+    density: float = 1.0,
+    ends: int | None = None,
+    until: datetime | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Make the rows of the tables ``news`` and ``rulings``, with their known times in UTC.
 
@@ -36,6 +43,7 @@ def story_frames(
             usual number.
         ends: another seed for how stories end, with which tests show that nothing before an end depends on it; None
             for ``seed``.
+        until: the time before which news is published; None for all of it.
 
     Returns:
         The news, oldest first, and the rulings, by story.
@@ -49,8 +57,10 @@ def story_frames(
         for story in stories
         if StoryDraws(seed, "desk", story.id).chance(_SECOND_DESKS)
     ]
-    pieces = [(story.subject, story.id, piece) for story in (*stories, *seconds) for piece in tell(story, seed)]
+    told = [story for story in (*stories, *seconds) if until is None or story.opened < until.date()]
+    pieces = [(story.subject, story.id, piece) for story in told for piece in tell(story, seed)]
     pieces += noise(companies, begin, end, seed, density)
+    pieces = pieces if until is None else [named for named in pieces if named[2].at < until]
     # Ids of news count the pieces of a day, so that pieces of the same minute need an order of their own.
     pieces.sort(key=lambda named: (named[2].at, named[1], named[2].title, named[2].body))
     rows = []

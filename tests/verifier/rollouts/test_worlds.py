@@ -4,6 +4,7 @@ was killed.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from openfingym.errors import UsageError
 from openfingym.packages.build import build
 from openfingym.packages.package import BuiltPackage
 from openfingym.reports.certificate import certify
+from openfingym.reports.questions.played import played_runs
 from openfingym.results import read_run
 from openfingym.rollouts.single import run
 from openfingym.suites.suite import SuiteQuestion
@@ -124,6 +126,23 @@ def test_a_run_on_a_world_of_its_own_has_a_receipt_and_says_what_cannot_be_repea
     assert result.path is not None
     check_run(result.path)
     assert read_run(result.path).tape == "fresh"
-    assert len((result.path / "questions.jsonl").read_text().splitlines()) == package.manifest.n_private
+    kept = (result.path / "questions.jsonl").read_text()
+    rows = [json.loads(line) for line in kept.splitlines()]
+    assert len(rows) == package.manifest.n_private
+    # Its questions are kept nowhere else: rows have what the agent was shown of them as data, and no answer.
+    assert {tuple(sorted(row)) for row in rows} == {
+        ("actions", "as_of", "begun", "id", "query", "question", "state", "tags")
+    }
+    assert {tuple(sorted(row["query"])) for row in rows} == {("date", "head", "tail", "today")}
+    (played,) = played_runs([read_run(result.path)])
+    assert played.months == tuple(row["query"]["date"][:7] for row in rows)
+    assert (played.hidden, played.asked[0].tags) == (None, tuple(rows[0]["tags"]))
+    # A folder may be a stranger's: what cannot be read is not known.
+    for damage in ({"as_of": "soon"}, {"query": []}, {"query": {}}, {"as_of": None, "query": None}):
+        text = "".join(json.dumps({**row, **damage}) + "\n" for row in rows)
+        (result.path / "questions.jsonl").write_text(text)
+        (played,) = played_runs([read_run(result.path)])
+        assert (played.months, len(played.asked)) == ((), len(rows))
+    (result.path / "questions.jsonl").write_text(kept)
     with pytest.raises(UsageError, match="which nobody keeps"):
         certify(result.path)
