@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from openfingym.errors import DataError
 from openfingym.vault.arrays import Array
 from openfingym.vault.held import held, opened
-from openfingym_suites.findeepforecast.generation.reports import read_report
+from openfingym_suites.findeepforecast.claims import read_report
 from openfingym_suites.findeepforecast.seasons import SeasonParts, own_parts
 from openfingym_suites.findeepforecast.world.building import write_findeepforecast
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from openfingym_suites.findeepforecast.claims import read_report
 from openfingym_suites.findeepforecast.generation.relevance import RuleRelevance
-from openfingym_suites.findeepforecast.generation.reports import read_report
 from openfingym_suites.findeepforecast.generation.signals import Signal
 from openfingym_suites.findeepforecast.problem import ForecastEvent
 from openfingym_suites.findeepforecast.truth.evidence import what_it_says

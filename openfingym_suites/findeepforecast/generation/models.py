@@ -10,7 +10,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from openfingym.errors import BudgetSpentError
-from openfingym_suites.findeepforecast.generation.asking import (
+from openfingym_suites.findeepforecast.generation.relevance import Assessment
+from openfingym_suites.findeepforecast.generation.signals import Detected, Signal, stories
+from openfingym_suites.findeepforecast.generation.writing import ProposedQuestion
+from openfingym_suites.findeepforecast.model_asking import (
     AsksModel,
     UnreadableReplyError,
     filled,
@@ -18,9 +21,6 @@ from openfingym_suites.findeepforecast.generation.asking import (
     shown,
     typed,
 )
-from openfingym_suites.findeepforecast.generation.relevance import Assessment
-from openfingym_suites.findeepforecast.generation.signals import Detected, Signal, stories
-from openfingym_suites.findeepforecast.generation.writing import ProposedQuestion
 from openfingym_suites.findeepforecast.problem import ECONOMIES, Level
 from openfingym_suites.findeepforecast.taxonomy import read_taxonomy
 from openfingym_suites.findeepforecast.world.known import Company, Document, KnownWorld

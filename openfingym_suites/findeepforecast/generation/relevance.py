@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Protocol, TypeVar
 
-from openfingym_suites.findeepforecast.generation.reports import DocumentClaims, read_report
+from openfingym_suites.findeepforecast.claims import DocumentClaims, read_report
 from openfingym_suites.findeepforecast.generation.signals import Signal
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from types import MappingProxyType
 
 from openfingym.questions.question import moment_at, moment_ns
+from openfingym_suites.findeepforecast.claims import read_report
 from openfingym_suites.findeepforecast.generation.protocols import Week
-from openfingym_suites.findeepforecast.generation.reports import read_report
 from openfingym_suites.findeepforecast.generation.signals import settled
 from openfingym_suites.findeepforecast.generation.writing import ProposedQuestion
 from openfingym_suites.findeepforecast.problem import ECONOMIES, Horizon

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from openfingym_suites.findeepforecast.generation.reports import DocumentClaims, read_report
+from openfingym_suites.findeepforecast.claims import DocumentClaims, read_report
 from openfingym_suites.findeepforecast.problem import ECONOMIES, Level
 from openfingym_suites.findeepforecast.world.known import Company, Document, KnownWorld
 

@@ -60,7 +60,7 @@ class KeptModel:
         return len(self._answers)
 
     def ask(self, stage: str, prompt: str, attempt: int = 0) -> str:
-        """See :class:`~openfingym_suites.findeepforecast.generation.asking.AsksModel`."""
+        """See :class:`~openfingym_suites.findeepforecast.model_asking.AsksModel`."""
         key = sha256_of_json([self.name, stage, prompt, attempt])
         # Held while the model answers, so that the same prompt from two threads is paid for once.
         with self._lock:

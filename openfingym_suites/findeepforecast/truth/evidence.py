@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, Protocol
 
 from openfingym.questions.question import moment_at
-from openfingym_suites.findeepforecast.generation.reports import DocumentClaims, read_report, sentence_with
+from openfingym_suites.findeepforecast.claims import DocumentClaims, read_report, sentence_with
 from openfingym_suites.findeepforecast.problem import ForecastEvent, ForecastProblem
 from openfingym_suites.findeepforecast.world.known import KnownWorld
 from openfingym_suites.findeepforecast.world.outcomes import CONDITIONS, decided

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from openfingym_suites.findeepforecast.generation.asking import (
+from openfingym_suites.findeepforecast.model_asking import (
     AsksModel,
     UnreadableReplyError,
     filled,

@@ -13,11 +13,7 @@ import pytest
 from openfingym.errors import BudgetSpentError, StoreError, UsageError
 from openfingym.models import Allowance, ModelSpec
 from openfingym.models.testing import CompletionRequest, Reply, StandIn
-from openfingym_suites.findeepforecast.generation.asking import (
-    UnreadableReplyError,
-    filled,
-    read_typed,
-)
+from openfingym_suites.findeepforecast.claims import read_report
 from openfingym_suites.findeepforecast.generation.events import EventGenerator
 from openfingym_suites.findeepforecast.generation.finding import find_non_recurrent
 from openfingym_suites.findeepforecast.generation.models import (
@@ -26,7 +22,11 @@ from openfingym_suites.findeepforecast.generation.models import (
     ModelSignals,
     QuestionAnswer,
 )
-from openfingym_suites.findeepforecast.generation.reports import read_report
+from openfingym_suites.findeepforecast.model_asking import (
+    UnreadableReplyError,
+    filled,
+    read_typed,
+)
 from openfingym_suites.findeepforecast.problem import ForecastEvent, ForecastProblem
 from openfingym_suites.findeepforecast.rounds.kept_model import FILE, kept_model
 from openfingym_suites.findeepforecast.truth.evidence import Evidence, EvidenceItem
