@@ -72,8 +72,7 @@ class _LazyGroup(click.Group):
     # Click calls it with all of these arguments.
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
-            brought = plugin_commands.command_of(cmd_name)
-            return None if brought is None else refusing_repeats(brought)
+            return plugin_commands.command_of(cmd_name)
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import click
 
+from openfingym.cli.repeats import refusing_repeats
 from openfingym.errors import UsageError
 
 GROUP = "openfingym.commands"
@@ -34,7 +35,7 @@ def short_helps() -> dict[str, str]:
 
 
 def command_of(name: str, group: str = GROUP) -> click.Command | None:
-    """The command of a name; None if no distribution brings one.
+    """The command of a name, which takes no option of one value twice; None if no distribution brings one.
 
     One that cannot be loaded is a command that says why, and does nothing else.
     """
@@ -98,7 +99,7 @@ def _command(name: str, claimed: list[Claim]) -> click.Command:
         return _refusal(name, f"{source} ({place}) cannot be loaded: {error}")
     if not isinstance(command, click.Command):
         return _refusal(name, f"{source} ({place}): expected a click command, found {type(command).__name__}")
-    return command
+    return refusing_repeats(command)
 
 
 def _refusal(name: str, why: str) -> click.Command:

@@ -41,10 +41,10 @@ def test_four_months_are_those_of_one_month_one_after_another() -> None:
 def test_the_simulated_world_alone_is_drawn_anew() -> None:
     assert SUITE.renewable(NAME)
     assert not SUITE.renewable("mirai")
-    other = find_suite("findeepforecast")
-    assert not other.renewable("findeepforecast")
-    with pytest.raises(UsageError, match="cannot draw the world 'findeepforecast' anew"):
-        other.renewed("findeepforecast", other.options({}), 1)
+    other = find_suite("finsearch")
+    assert not other.renewable("finsearch")
+    with pytest.raises(UsageError, match="cannot draw the world 'finsearch' anew"):
+        other.renewed("finsearch", other.options({}), 1)
 
 
 def test_questions_for_countries_are_answered_by_lists() -> None:
