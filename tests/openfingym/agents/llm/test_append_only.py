@@ -7,7 +7,6 @@ import contextlib
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +19,7 @@ from openfingym.agents.llm import React
 from openfingym.agents.llm.react import FORGETS, SYSTEM_STEPS
 from openfingym.models import Allowance, ModelSpec
 from openfingym.models.driven import DrivenModel
+from openfingym.rollouts.hooks import RolloutHooks
 from openfingym.rollouts.launcher import Launcher
 from openfingym.rollouts.spec import agent_digest
 from tests.openfingym.models.scripted import Json, Scripted, completion, refusal
@@ -95,8 +95,8 @@ def test_every_request_begins_with_the_one_before_and_its_answer(
     agent = with_sampling(GROWING, text_tools=text_tools, append_only=True)
     driven, asked, conversations = DrivenModel(), [], []
     with ThreadPoolExecutor(1) as pool, contextlib.closing(driven):
-        run = partial(launcher_of_all.run, package, agent, model=driven, allowance=LIMITS)
-        running = pool.submit(run, opened=conversations.append)
+        hooks = RolloutHooks(opened=conversations.append)
+        running = pool.submit(launcher_of_all.run, package, agent, model=driven, allowance=LIMITS, hooks=hooks)
         running.add_done_callback(lambda _: driven.close())
         request = driven.request_sync(30)
         for answer in said:
