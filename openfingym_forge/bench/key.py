@@ -56,7 +56,9 @@ def read_key(path: Path) -> dict[str, KeyPaper]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         papers = [_paper(name, table) for name, table in tables.items() if isinstance(table, dict)]
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise UsageError(f"{path}: cannot be read as an answer key ({error!r}); see tests/forge/key/KEY.toml") from None
+        raise UsageError(
+            f"{path}: cannot be read as an answer key ({error!r}); see tests/openfingym_forge/key/KEY.toml"
+        ) from None
     return {paper.file: paper for paper in papers}
 
 

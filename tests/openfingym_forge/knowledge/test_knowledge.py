@@ -20,7 +20,7 @@ from openfingym_forge.quoting import QuotedText
 from openfingym_forge.stage import RejectionReason, StageResult
 
 ROOT = Path(__file__).parents[3]
-CORPUS = ROOT / "tests" / "forge" / "corpus"
+CORPUS = ROOT / "tests" / "openfingym_forge" / "corpus"
 
 
 @pytest.fixture(scope="module")

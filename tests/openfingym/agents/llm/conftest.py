@@ -24,6 +24,7 @@ from openfingym.packages.build import build
 from openfingym.results import RolloutResult
 from openfingym.rollouts.hooks import RolloutHooks
 from openfingym.rollouts.launcher import Launcher
+from openfingym.rollouts.order import RolloutOrder
 from openfingym.trajectory import RolloutRecord, read_rollout
 
 TASKS = {"forecast": "treasury-forecast", "fraud": "ba2motifs-fraud", "trading": "equity-trading"}
@@ -84,13 +85,15 @@ def player(launcher: Launcher, out: Path) -> Play:
         *,
         allowance: Allowance | None = None,
         cancel: threading.Event | None = None,
+        seed: int = 0,
     ) -> Left:
         package = next(package for package in launcher.packages if package.manifest.name == TASKS[kind])
         if not isinstance(agent, str | Agent):
             agent = Agent("own", "command" if model is None else "model", acts=agent)
         spec = ModelSpec.parse(f"stand-in/{model}") if isinstance(model, str) else model
         hooks = RolloutHooks(cancel=cancel)
-        result = launcher.run(package, resolve(agent), model=spec, allowance=allowance, out=out, hooks=hooks)
+        order = RolloutOrder(seed=seed)
+        result = launcher.run(package, resolve(agent), order, model=spec, allowance=allowance, out=out, hooks=hooks)
         assert result.path is not None
         return Left(result, read_rollout(result.path / "trajectory.json"), result.path)
 
