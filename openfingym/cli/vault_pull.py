@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from openfingym.cli.options import json_option
 from openfingym.cli.printable import say
 from openfingym.cli.render import print_json
+from openfingym.errors import UsageError
 from openfingym.suites.world import PullOrder, World, find_world, known_worlds
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -28,14 +29,24 @@ class WorldName(click.ParamType[str]):
     def __init__(self, fits: Callable[[World], bool]) -> None:
         self._fits = fits
 
-    def worlds(self) -> dict[str, World]:
-        """The worlds that fit, by name."""
-        return {name: world for name in known_worlds() if self._fits(world := find_world(name))}
+    def worlds(self) -> dict[str, str]:
+        """What each world that fits holds, by name; of one that cannot be loaded, why."""
+        found = {}
+        for name in known_worlds():
+            try:
+                world = find_world(name)
+            except UsageError as error:
+                found[name] = str(error)
+                continue
+            if self._fits(world):
+                found[name] = world.about
+        return found
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name, if a world that fits has it."""
-        if value not in (known := self.worlds()):
-            names = ", ".join(map(repr, known)) or "those of installed suites, of which there are none"
+        # The others are not loaded: one that cannot be is no matter of who asks for this one.
+        if value not in known_worlds() or not self._fits(find_world(value)):
+            names = ", ".join(map(repr, self.worlds())) or "those of installed suites, of which there are none"
             self.fail(f"{value!r} is not one of {names}.", param, ctx)
         return value
 
@@ -51,7 +62,7 @@ class _Worlds(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of worlds."""
         kinds = [parameter.type for parameter in self.params if isinstance(parameter.type, WorldName)]
-        rows = [(name, world.about) for kind in kinds for name, world in kind.worlds().items()]
+        rows = [row for kind in kinds for row in kind.worlds().items()]
         if rows:
             with formatter.section("Worlds"):
                 formatter.write_dl(rows)

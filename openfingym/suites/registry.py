@@ -6,6 +6,7 @@ whose object is an instance of :class:`~openfingym.suites.suite.Suite`. The libr
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, cast
 
 from openfingym.errors import UsageError
@@ -40,8 +41,13 @@ def find_suite(name: str) -> Suite:
 
 
 def find_example() -> Example | None:
-    """The task to start from of the first suite that states one; None if none does."""
-    return next((suite.example for name in known_suites() if (suite := find_suite(name)).example is not None), None)
+    """The task to start from of the first suite that can be loaded and states one; None if none does."""
+    for name in known_suites():
+        # One that cannot be loaded says so to whoever asks for it, and is in nobody else's way.
+        with contextlib.suppress(UsageError):
+            if (example := find_suite(name).example) is not None:
+                return example
+    return None
 
 
 def register_suite(suite: Suite) -> Suite:
