@@ -74,7 +74,10 @@ class Plugins:
         """
         entry = self.entry(name)
         if entry is None:
-            raise UsageError(f"there is no {self.what} {name[:60]!r}; known: {', '.join(self.names())}")
+            # As in a checkout that was updated, whose entry points are those of the time when it was installed.
+            none = f"none, since no installed package brings any ({self.group}); install openfingym again"
+            known = ", ".join(self.names()) or none
+            raise UsageError(f"there is no {self.what} {name[:60]!r}; known: {known}")
         try:
             return entry.load()
         except (Exception, SystemExit) as error:  # the module of another distribution may raise anything

@@ -101,3 +101,10 @@ def test_a_name_that_two_claim_is_refused_and_hides_no_other(sites: tuple[Path, 
     assert PLUGINS.load("pi") > 3  # type: ignore[operator]
     with pytest.raises(UsageError, match=r"the thing 'fraction' of eta \(eta:THING\) has the name of another thing"):
         PLUGINS.load("fraction")
+
+
+def test_where_nothing_is_installed_the_message_says_what_to_do() -> None:
+    with pytest.raises(
+        UsageError, match=r"no thing 'mirai'; known: none, .*tests_of_entry_points.*; install openfingym"
+    ):
+        Plugins("thing", GROUP, {}).load("mirai")
